@@ -15,8 +15,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from fpvcar.runtime import sd_notify
-from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime import pdeathsig, sd_notify
 from fpvcar.runtime.texts import PROGRAM_EXIT, SAYS, Text, fault_text
 from fpvsites import state
 from fpvsites.rules import TABLE, Rules, rules
@@ -118,7 +117,7 @@ class Gate:
         for name in wanted.keys() - self._servers.keys():
             user = pwd.getpwuid(os.geteuid()).pw_name
             words = ["--keep-in-foreground", "--conf-file=-", f"--user={user}"]
-            argv = with_pdeathsig([require("dnsmasq", "dnsmasq-base"), *words])
+            argv = pdeathsig.with_pdeathsig([require("dnsmasq", "dnsmasq-base"), *words])
             # An own process group: Ctrl-C ends it by `end`, after this process.
             process = subprocess.Popen(argv, stdin=subprocess.PIPE, process_group=0)
             self._servers[name] = (wanted[name], process)
@@ -130,12 +129,7 @@ class Gate:
 
     def _end(self, name: str) -> None:
         _, process = self._servers.pop(name)
-        process.terminate()
-        try:
-            process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        pdeathsig.end(process, END_S)
 
     def end(self) -> None:
         """End all name servers; the firewall stays."""

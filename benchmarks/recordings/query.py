@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 from testkit.base_station.batch import fill
 from testkit.base_station.queries import QueryWorld
-from testkit.base_station.running import ask, station
+from testkit.base_station.running import ask, station_over
 from testkit.harness import wait_for
 
 from benchmarks.recordings import replay
@@ -173,12 +173,13 @@ def station_rows() -> Iterator[Row]:
     peak, answers = 0.0, list[object]()
     with tempfile.TemporaryDirectory(prefix="fpvcar-bench-") as folder:
         world = QueryWorld(Path(folder))
-        with station(world, Path(folder, "log")) as (process, url):
+        with station_over(world, Path(folder)) as station:
+            url = station.url
             wait_for(lambda: ask(url, "SELECT 1") == [[1]], "no answer", 60.0, 0.5)
             asking = threading.Thread(target=lambda: answers.append(ask(url, LARGE)))
             asking.start()
             while asking.is_alive():
-                peak = max(peak, resident_mb(process.pid))
+                peak = max(peak, resident_mb(station.process.pid))
                 time.sleep(0.02)
             alone, beside, ratios = list[float](), list[float](), list[float]()
             for _ in range(LONG_RUNS):

@@ -29,7 +29,7 @@ from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import RigKind
 from fpvcar.hil.rig import MissingPart
-from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime import pdeathsig
 
 READY_S, END_S, BACK_S, FOUND_S = 40.0, 15.0, 15.0, 20.0
 TARGET_M, SLOWLY, STANDS_MPS = 0.9, 0.5, 0.001
@@ -263,7 +263,7 @@ def bench(
     env["STATE_DIRECTORY"] = str(home / "state")
     with log.open("wb") as log_file:
         process = subprocess.Popen(
-            with_pdeathsig(argv),
+            pdeathsig.with_pdeathsig(argv),
             stdout=log_file,
             stderr=subprocess.STDOUT,
             env=env,
@@ -283,9 +283,4 @@ def bench(
             kernel.install(runtime)
         yield rig
     finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        pdeathsig.end(process, END_S)

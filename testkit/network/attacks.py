@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 UPGRADE = (
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -152,15 +152,23 @@ def floods(port: int, seconds: float) -> Counter[str]:
         frame(b"\0" * 50, BINARY) * 200,
         frame(b"key") * 1000,
     ]
+    ways = [("/ws/drive", hello(f"flooder-{number}")) for number in range(len(loads))]
+    ways[6] = ("/ws/video?id=flooder-1", b"")
+    return poured(port, seconds, list(zip(loads, ways, strict=True)))
+
+
+def poured(
+    port: int, seconds: float, loads: Sequence[tuple[bytes, tuple[str, bytes]]]
+) -> Counter[str]:
+    """Keep a socket for each (load, (path, first message)), and pour the load into it."""
     counts: Counter[str] = Counter()
-    sockets: dict[int, list[socket.socket]] = {number: [] for number in range(len(loads))}
+    sockets: list[list[socket.socket]] = [[] for _ in loads]
     for round_ in until(seconds):
-        for number, load in enumerate(loads):
-            path = "/ws/video?id=flooder-1" if number == 6 else "/ws/drive"
+        for number, (load, (path, first)) in enumerate(loads):
             if not sockets[number] and round_ % 50 == 0:
                 made = upgraded(port, path, 66 + number)
                 if made is not None:
-                    made.sendall(hello(f"flooder-{number}") if number != 6 else b"")
+                    made.sendall(first)
                     sockets[number].append(made)
                     counts["sockets"] += 1
             pour(sockets[number], load, counts)
@@ -271,19 +279,8 @@ def pushers(port: int, seconds: float) -> Counter[str]:
         frame(b'{"kind":"choose","mode":"%s"}' % mode) for mode in (b"game", b"rainbow")
     )
     loads = [push * 200, choose * 200, push * 10 + choose, frame(b"", PING) * 500]
-    counts: Counter[str] = Counter()
-    sockets: list[list[socket.socket]] = [[] for _ in loads]
-    for round_ in until(seconds):
-        for number, load in enumerate(loads):
-            if not sockets[number] and round_ % 50 == 0:
-                made = upgraded(port, "/ws/buttons", 66 + number)
-                if made is not None:
-                    made.sendall(frame(b'{"kind":"hello","v":1}'))
-                    sockets[number].append(made)
-                    counts["sockets"] += 1
-            pour(sockets[number], load, counts)
-        time.sleep(0.001)
-    return counts
+    way = "/ws/buttons", frame(b'{"kind":"hello","v":1}')
+    return poured(port, seconds, [(load, way) for load in loads])
 
 
 def pretenders(port: int, seconds: float) -> Counter[str]:

@@ -5,6 +5,7 @@ The run over all mutants fails if one of these is killed or is no longer a mutan
 
 MAXLEN = ("wrong.maxlen or 0: without 0", "constant 0 -> 1", "constant 0 -> -1")
 NO_WAIT = [(where, at) for where in ("_crowd_s", "_own_s") for at in ("", " #2")]
+REMOTES = ("RecordingRights.let_in", "DeviceRights._unlock")
 EQUIVALENTS: dict[str, str] = {
     "gate: constant 2 -> 3": "of ranks only the order counts",
     "gate.decide: wish.throttle > 0.0: > -> >=": "of nothing no part is taken",
@@ -43,6 +44,8 @@ EQUIVALENTS: dict[str, str] = {
     "controller.Wheels._try: removed: self._fed_ns = now_ns - FED_NS": "RETRY_NS is longer "
     "than FED_NS: the last feeding was before",
     "controller.Lease._parse: constant True -> False": "their number was compared before",
+    "invitations_api.InvitationsApi._page: request.url.host or '': without ''": "for mypy: the "
+    "address of a request has a host",
     "limits.RateLimit.__init__: constant 0.0 -> -0.1": "a debt below 0 counts as 0",
     "limits.Rank: constant 2 -> 3": "of ranks only the order counts, and the fair share "
     "of a driver's place is never computed",
@@ -52,4 +55,37 @@ EQUIVALENTS: dict[str, str] = {
     "mixing.trimmed: value > 0.0: > -> >=": "zero is zero with either gain",
     "mixing.slewed: start_share * goal > 0.0: > -> >=": "with either one zero the start "
     "or the end is zero, so is the result's growth",
+    **dict.fromkeys(
+        (f"recover._chunk: constant 0 -> {n} #{m}" for n in (1, -1) for m in (2, 3)),
+        "a chunk without messages is not listed",
+    ),
+    **dict.fromkeys(
+        (
+            f"recover.Ending.{change}"
+            for change in (
+                "__init__: removed: self.cut = 0",
+                "__init__: constant 0 -> 1",
+                "__init__: constant 0 -> -1",
+                "note: removed: self.cut = step.at",
+            )
+        ),
+        "the end of the step before; a file without one is deleted",
+    ),
+    "remembered_browsers.Device.rights: constant 0.0 -> 0.1": "no clock shows the first tenth of "
+    "a second of 1970",
+    **dict.fromkeys(
+        (f"remembered_browsers.Devices.__init__: constant 0.0 -> {n}" for n in (0.1, -0.1)),
+        "only a clock of 1970 is that near to it",
+    ),
+    "remembered_browsers.Devices.find_invitation: constant 0 -> -1": "each token is random: "
+    "one fits at most",
+    **dict.fromkeys(
+        (f"rights.{where}: request.remote or '': without ''" for where in REMOTES),
+        "for mypy: a request over TCP has an address",
+    ),
+    "rights.DeviceRights.let_change: device is not None and self.grown_up(request): without "
+    "device is not None": "for mypy: no device is no grown-up",
+    "salvage.Salvager.__init__: removed: self._name = ''": "set with the steps; declared here",
+    "salvage.Salvager.advance: removed: self._steps = None #2": "a generator that raised has "
+    "ended: the next step tells",
 }

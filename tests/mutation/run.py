@@ -22,6 +22,7 @@ import pytest
 import fpvcar
 from tests.mutation.mutants import Mutant, mutants
 
+RECOVERY = ("recordings/repair/test_recover.py", "recordings/repair/test_salvage.py")
 TESTS: dict[str, tuple[str, ...]] = {
     "drive.gate": tuple(f"drive/test_{name}.py" for name in ("gate", "control", "guard")),
     "drive.guard": ("drive/test_guard.py",),
@@ -33,6 +34,21 @@ TESTS: dict[str, tuple[str, ...]] = {
     "http.limits": ("http/test_limits.py",),
     "http.fast_path": ("http/test_fast_path.py",),
     "access.codes": ("access/test_codes.py", "access/test_invitations.py"),
+    "access.invitations_api": ("access/test_invitations.py",),
+    "access.remembered_browsers": (
+        "access/test_remembered_browsers.py",
+        "access/test_invitations.py",
+        "access/test_stations.py",
+        "seat/test_authorization.py",
+    ),
+    "access.rights": (
+        "access/test_rights.py",
+        "seat/test_rights.py",
+        "library/api/test_recordings_access.py",
+        "access/test_invitations.py",
+    ),
+    "recordings.repair.recover": RECOVERY,
+    "recordings.repair.salvage": RECOVERY,
 }
 """The mutated modules, each with the tests that must fail on its mutants, the quickest first.
 

@@ -8,6 +8,7 @@ two reference calibrations, ranging with its result block, and the address that 
 import math
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from fpvbench import soc as chip
@@ -48,8 +49,8 @@ RESET_VALUES = {
 }
 
 
-class Vl53l0x:
-    """VL53L0X. `range_m` returns the distance of the target, infinity for none;
+class TofChip(ABC):
+    """Chip of either family. `range_m` returns the distance of the target, infinity for none;
     `power` is the level of its XSHUT; the caller supplies the time."""
 
     def __init__(
@@ -65,9 +66,39 @@ class Vl53l0x:
         """Fault: each range is off by up to this distance."""
         self._range_m, self._clock_s, self._power = range_m, clock_s, power
         self._chance, self._boot_s = random.Random(seed), boot_s
-        self._was_on = False
-        self._on_s = -math.inf
+        self._was_on, self._on_s = False, -math.inf
+        self._due_s: float | None = None
+        self._began_m = math.inf
         self._reset()
+
+    @abstractmethod
+    def _reset(self) -> None:
+        """Set the registers to their values at power-up, and stop ranging."""
+
+    def _feel_power(self) -> None:
+        on = self._power()
+        if on and not self._was_on:
+            self._reset()
+            self._on_s = self._clock_s()
+        self._was_on = on
+
+    def _awake(self) -> None:
+        self._feel_power()
+        if not self._was_on or self._clock_s() < self._on_s + self._boot_s:
+            raise Nack(f"a {type(self).__name__.upper()} without power, or still booting")
+
+    def _wait(self, takes_s: float) -> None:
+        """Start a measurement. It reports the distance at its start; a real chip
+        reports the mean over the measurement, so it is never later than this one."""
+        self._due_s, self._began_m = self._clock_s() + takes_s, self._range_m()
+
+    def _measured_m(self) -> float:
+        """Return the distance at the start of the measurement, with the fault's offset."""
+        return abs(self._began_m + self._chance.uniform(-self.off_m, self.off_m))
+
+
+class Vl53l0x(TofChip):
+    """VL53L0X."""
 
     @property
     def address(self) -> int:
@@ -100,21 +131,8 @@ class Vl53l0x:
         self._bank[1][0x91] = STOP_VARIABLE
         self._bank[7][0x92] = SPAD_INFO
         self._page = self._index = self._nvm_reads = self._calibrated = 0
-        self._due_s: float | None = None
-        self._began_m = math.inf
+        self._due_s, self._began_m = None, math.inf
         self._again = False
-
-    def _feel_power(self) -> None:
-        on = self._power()
-        if on and not self._was_on:
-            self._reset()
-            self._on_s = self._clock_s()
-        self._was_on = on
-
-    def _awake(self) -> None:
-        self._feel_power()
-        if not self._was_on or self._clock_s() < self._on_s + self._boot_s:
-            raise Nack("a VL53L0X without power, or still booting")
 
     def _set(self, register: int, value: int) -> None:
         if register == PAGE:
@@ -156,12 +174,6 @@ class Vl53l0x:
             takes_s = CALIBRATION_S if calibrates else self.budget_s
             self._wait(takes_s)
 
-    def _wait(self, takes_s: float) -> None:
-        """Start a measurement. It reports the distance at its start; a real chip
-        reports the mean over the measurement, so it is never later than this one."""
-        self._due_s = self._clock_s() + takes_s
-        self._began_m = self._range_m()
-
     @property
     def budget_s(self) -> float:
         """Return the duration of one measurement, by the timeout registers."""
@@ -185,7 +197,7 @@ class Vl53l0x:
             self._wait(self.budget_s)
 
     def _sample(self) -> tuple[int, int]:
-        metres = abs(self._began_m + self._chance.uniform(-self.off_m, self.off_m))
+        metres = self._measured_m()
         if not metres <= REACH_M:
             return self._chance.choice(NO_TARGET)
         if metres < NEAREST_M:

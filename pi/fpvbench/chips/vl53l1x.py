@@ -6,15 +6,13 @@ its result block, and the address that XSHUT resets.
 """
 
 import math
-import random
 from collections.abc import Callable
 from functools import partial
 
 from fpvbench.chips import vl53l0x
-from fpvbench.chips.i2c import Make, Nack
+from fpvbench.chips.i2c import Make
 from fpvcar.devices.chips.vl53l1x import NAMES
 
-DEFAULT_ADDRESS = 0x29
 BOOT_S = 0.0012
 FIRST_S = 0.033
 REACH_M = 2.5
@@ -33,9 +31,8 @@ RELEASE = b"\0\0\1"
 """Write that ends a soft reset."""
 
 
-class Vl53l1x:
-    """Chip named like the data sheet. `range_m` returns the distance of the target, infinity for
-    none; `power` is the level of its XSHUT; the caller supplies the time."""
+class Vl53l1x(vl53l0x.TofChip):
+    """Chip named like the data sheet."""
 
     def __init__(
         self,
@@ -47,13 +44,8 @@ class Vl53l1x:
         off_m: float = 0.0,
         name: str = "VL53L1X",
     ) -> None:
-        self.off_m = off_m
-        """Fault: each range is off by up to this distance."""
-        self._range_m, self._clock_s, self._power = range_m, clock_s, power
-        self._chance, self._boot_s = random.Random(seed), boot_s
         self._model = next(model for model, chip in NAMES.items() if chip == name)
-        self._was_on, self._on_s = False, -math.inf
-        self._reset()
+        super().__init__(range_m, clock_s, power, seed, boot_s, off_m)
 
     @property
     def address(self) -> int:
@@ -80,24 +72,11 @@ class Vl53l1x:
         return bytes(self._registers.get(number, 0) for number in range(at, at + count))
 
     def _reset(self) -> None:
-        self._registers = {ADDRESS: DEFAULT_ADDRESS, BOOTED: 0x03}
+        self._registers = {ADDRESS: vl53l0x.DEFAULT_ADDRESS, BOOTED: 0x03}
         self._registers |= dict(zip((MODEL, MODEL + 1), self._model, strict=True))
         self._registers |= {0xDE: OSCILLATOR >> 8, 0xDF: OSCILLATOR & 0xFF}
-        self._index, self._began_m = 0, math.inf
-        self._due_s: float | None = None
-        self._ready = False
-
-    def _feel_power(self) -> None:
-        on = self._power()
-        if on and not self._was_on:
-            self._reset()
-            self._on_s = self._clock_s()
-        self._was_on = on
-
-    def _awake(self) -> None:
-        self._feel_power()
-        if not self._was_on or self._clock_s() < self._on_s + self._boot_s:
-            raise Nack("a VL53L1X without power, or still booting")
+        self._index, self._ready = 0, False
+        self._due_s, self._began_m = None, math.inf
 
     def _set(self, register: int, value: int) -> None:
         self._registers[register] = value
@@ -111,9 +90,6 @@ class Vl53l1x:
             self._due_s = None
             if value == 0x40 and ready:
                 self._wait(FIRST_S)
-
-    def _wait(self, takes_s: float) -> None:
-        self._due_s, self._began_m = self._clock_s() + takes_s, self._range_m()
 
     @property
     def period_s(self) -> float:
@@ -136,7 +112,7 @@ class Vl53l1x:
         self._wait(self.period_s)
 
     def _sample(self) -> tuple[int, int]:
-        metres = abs(self._began_m + self._chance.uniform(-self.off_m, self.off_m))
+        metres = self._measured_m()
         if not metres <= REACH_M:
             return self._chance.choice(((4, 0), (7, 120)))  # no target, or one wrapped round
         if metres < NEAREST_M:

@@ -84,25 +84,24 @@ def converted(raw: dict[str, Any], kind: type[T]) -> T:
         raise ConfigError(_rephrased(str(fault), raw)) from None
 
 
-def _rephrased(message: str, raw: dict[str, Any]) -> str:
+def _rephrased(message: str, raw: Any, where: str = "") -> str:
     """Rephrase msgspec's "Expected `int` <= 27 - at `$.lights.head[0]`" to start with the key
-    and the value."""
+    and the value. `where` is the key of `raw`."""
     expected, _, path = message.partition(" - at `$")
     expected = expected[0].lower() + expected[1:]
-    place = path.strip("`.")
+    place = f"{where}{path.strip('`')}".strip(".")
     if expected.endswith(f"<= {HEADER_GPIO}"):
         expected += (
             ": the BCM number of a GPIO, not its pin on the header; both are listed by: "
             "fpvcar wiring mx1508 --pins"
         )
-    value = _at(raw, re.findall(r"[^.\[\]]+|\.\.\.", place))
+    value = _at(raw, re.findall(r"[^.`\[\]]+|\.\.\.", path))
     shown = f" = {json.dumps(value)}" if isinstance(value, str | int | float) else ""
     return f"{place}{shown}: {expected}" if place else expected
 
 
 def _at(value: Any, steps: Sequence[str]) -> Any:
-    """Return the value at this path; None if msgspec leaves the path open, as for tables of any
-    name ("...")."""
+    """Return the value at this path; None if msgspec leaves the path open ("...")."""
     for step in steps:
         if isinstance(value, list) and step.isdecimal():
             value = value[int(step)]
@@ -155,10 +154,14 @@ def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
                 yield _no_choice(place, value, get_args(inner))
         elif isinstance(value, dict):
             if get_origin(inner) is dict:
+                section = get_args(inner)[1]
                 for name, entry in value.items():
                     if isinstance(entry, dict):
-                        section = get_args(inner)[1]
                         yield from _refusals(entry, section, f"{place}.{name}.")
+                    try:
+                        msgspec.convert(entry, section)
+                    except msgspec.ValidationError as fault:
+                        yield _rephrased(str(fault), entry, f"{place}.{name}")
             elif _is_section(inner):
                 yield from _refusals(value, inner, f"{place}.")
 

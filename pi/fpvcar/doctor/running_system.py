@@ -28,6 +28,7 @@ from fpvcar.devices.pins import PinsFault
 from fpvcar.devices.sensor_modes import ModeReport
 from fpvcar.doctor.facts import CardSpeed, DeadManTest, MotorTest, Running
 from fpvcar.doctor.report import Answer, Broken, Unasked, Works
+from fpvcar.runtime import pdeathsig
 from fpvcar.runtime.units import MB
 from fpvcar.video import camera as filming
 from fpvcar.video.h264 import AccessUnit
@@ -178,7 +179,7 @@ class RunningSystem:
 
         def give_up() -> None:
             late.set()
-            _end(process)
+            pdeathsig.end(process, END_S)  # SIGTERM: the process stops the motors
 
         timer = threading.Timer(TRIP_S, give_up)
         timer.start()
@@ -187,7 +188,7 @@ class RunningSystem:
                 try:
                     yield process, late
                 finally:
-                    _end(process)
+                    pdeathsig.end(process, END_S)
         finally:
             timer.cancel()
 
@@ -237,15 +238,6 @@ class RunningSystem:
         if power_save is None:
             return Unasked("the Wi-Fi driver does not report power save")
         return power_save
-
-
-def _end(process: "subprocess.Popen[str]") -> None:
-    """Send SIGTERM, so that the process stops the motors; SIGKILL if that takes too long."""
-    process.terminate()
-    try:
-        process.wait(END_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
 
 
 def _tripped(process: "subprocess.Popen[str]", late: threading.Event) -> DeadManTest:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 
 from fpvcar.hil.rig import MissingPart
-from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime import pdeathsig
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 NONE = f"no browser ({', '.join(PROGRAMS)}): apt install chromium, or hil --browser"
@@ -46,7 +46,7 @@ def headless(address: str) -> Iterator[None]:
         sandbox = AS_ROOT if os.geteuid() == 0 else ()
         argv = [browser, *FLAGS, *sandbox, f"--user-data-dir={home}", address]
         process = subprocess.Popen(
-            with_pdeathsig(argv),
+            pdeathsig.with_pdeathsig(argv),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -55,12 +55,7 @@ def headless(address: str) -> Iterator[None]:
         try:
             yield
         finally:
-            process.terminate()
-            try:
-                process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            pdeathsig.end(process, END_S)
 
 
 def invitation(address: str) -> str:

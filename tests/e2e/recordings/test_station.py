@@ -4,19 +4,16 @@ import asyncio
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
-import urllib.request
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.base_station.running import Station
 from testkit.driver import Driver, free, sit_down
 from testkit.harness import STRIP, RunningBench, apart, started, wait_for
-from testkit.network.ports import free_port
 from testkit.network.sshd import Sshd
 
 from fpvcar.runtime.units import counted
@@ -27,59 +24,14 @@ pytestmark = pytest.mark.e2e
 COMES_S = 180.0
 
 
-class Station(AbstractContextManager["Station"]):
-    """`fpvstation run` beside a car."""
-
-    def __init__(
-        self, home: Path, bench: RunningBench, *options: str, env: dict[str, str] | None = None
-    ) -> None:
-        self.store, self.port = home / "store", free_port()
-        self.log = home / "station.log"
-        self.url = f"http://localhost:{self.port}"
-        self._argv = [
-            sys.executable,
-            "-m",
-            "fpvstation",
-            "run",
-            f"--store={self.store}",
-            f"--port={self.port}",
-            f"--beside=http://127.0.0.1:{bench.port}",
-            *options,
-        ]
-        own = home / "own"
-        own.mkdir()
-        (own / "fpvcar").symlink_to(bench.state)
-        self._env = {**os.environ, "XDG_STATE_HOME": str(own), **(env or {})}
-        self.start()
-
-    def start(self) -> None:
-        """Start the station, also again."""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self._argv, env=self._env, stdout=log, stderr=subprocess.STDOUT
-            )
-
-    def kill(self) -> None:
-        """Kill the station with SIGKILL."""
-        self.process.kill()
-        self.process.wait()
-
-    def __exit__(self, *_: object) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            assert self.process.wait(20.0) == 0, self.log.read_text()
-        finally:
-            if self.process.poll() is None:
-                self.kill()
-
-    def segments(self) -> list[Path]:
-        """Return the published segments of the store."""
-        return sorted(self.store.glob("*/*/*/*.mcap"))
-
-    def ask(self, path: str) -> Any:
-        """Return the answer of the station's page."""
-        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
-            return json.load(answer)
+def beside(bench: RunningBench, home: Path, *options: str, path: str = "") -> Station:
+    """Run a station beside a car, with the car's state; `path` comes first in its PATH."""
+    own = home / "own"
+    own.mkdir()
+    (own / "fpvcar").symlink_to(bench.state)
+    car = f"--beside=http://127.0.0.1:{bench.port}"
+    path = os.pathsep.join(filter(None, (path, os.environ["PATH"])))
+    return Station(home, car, *options, XDG_STATE_HOME=str(own), PATH=path)
 
 
 def drives_of(station: Station) -> Any:
@@ -110,7 +62,7 @@ def test_drives_come_home_though_processes_are_killed(tmp_path: Path) -> None:
         "--set=recording.station = true",
         f"--set=recording.directory = '{recordings}'",
     ]
-    with started(tmp_path, *options) as bench, Station(tmp_path, bench) as station:
+    with started(tmp_path, *options) as bench, beside(bench, tmp_path) as station:
         wait_for(lambda: bool(station.segments()), "nothing came", COMES_S)
         dice = random.Random(1)
         for part in ("station", "car", "station", "car", "both", "both"):
@@ -146,10 +98,9 @@ def test_drive_comes_home_and_is_replicated_to_an_office_over_ssh(
     far = ["--ssh", sshd.command, "--remote-path", str(rdma_tools)]
     config.write_text(f"[replicas]\ntarget = 'host1:{office}'\noptions = {json.dumps(far)}\n")
     options = [STRIP, "--set=recording.segment_s = 5", "--set=recording.station = true"]
-    path = {"PATH": f"{rdma_tools}:{os.environ['PATH']}"}
     with (
         started(tmp_path, *options) as bench,
-        Station(tmp_path, bench, f"--config={config}", env=path) as station,
+        beside(bench, tmp_path, f"--config={config}", path=str(rdma_tools)) as station,
     ):
         with Driver(bench.port) as driver:
             sit_down(driver)

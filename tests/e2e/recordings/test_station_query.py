@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import threading
 import time
 import urllib.request
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 from testkit.base_station.queries import SESSION, QueryWorld, sample_rows
-from testkit.base_station.running import ask, station
+from testkit.base_station.running import ask, station_over
 from testkit.harness import wait_for
 
 pytestmark = pytest.mark.e2e
@@ -40,14 +39,13 @@ def test_station_writes_sidecars_again_after_kills(tmp_path: Path) -> None:
     expected = [[len(list(sample_rows(world.files())))]]
     count = f"SELECT count(*) FROM samples WHERE session = '{SESSION}'"
     for end in ("lost", "killed", "ended"):
-        with station(world, tmp_path / "log") as (process, url):
-            wait_for(partial(answers, url, count, expected), "no sidecar", 120.0, 0.5)
+        with station_over(world, tmp_path) as station:
+            wait_for(partial(answers, station.url, count, expected), "no sidecar", 120.0, 0.5)
             if end == "killed":
-                process.kill()
-                assert process.wait(20.0) == -signal.SIGKILL
+                station.kill()
         if end == "lost":
             shutil.rmtree(world.keeper.folder)
-    log = (tmp_path / "log").read_text()
+    log = station.log.read_text()
     assert "Traceback" not in log, log
 
 
@@ -55,7 +53,8 @@ def test_station_writes_sidecars_again_after_kills(tmp_path: Path) -> None:
 def test_station_serves_its_page_during_a_query(tmp_path: Path) -> None:
     world = QueryWorld(tmp_path)
     world.catalogue.close()
-    with station(world, tmp_path / "log") as (process, url):
+    with station_over(world, tmp_path) as station:
+        url = station.url
         wait_for(lambda: ask(url, "SELECT 1") == [[1]], "no answer", 60.0, 0.5)
 
         def latencies(seconds: float) -> list[float]:
@@ -74,4 +73,4 @@ def test_station_serves_its_page_during_a_query(tmp_path: Path) -> None:
         busy = latencies(10.0)
         asking.join()
         assert busy[len(busy) * 9 // 10] < 0.02 + 2.0 * quiet[len(quiet) * 9 // 10]
-        assert peak_mb(process.pid) < STATION_MB
+        assert peak_mb(station.process.pid) < STATION_MB

@@ -8,9 +8,9 @@ import pytest
 from testkit.car import Car, Client
 from testkit.hub import CODES, House, Visitor
 
-from fpvcar.access.codes import TRIES, TRIES_ALL, new_codes
+from fpvcar.access.codes import TRIES, TRIES_ALL, Rights, new_codes
 from fpvcar.access.invitations_api import BASE, InvitationsApi
-from fpvcar.access.remembered_browsers import FILE, INVITATIONS_MAX, INVITED, PASS_S, Devices
+from fpvcar.access.remembered_browsers import FILE, INVITED, PASS_S, Devices
 from fpvcar.access.rights import CODE
 from fpvcar.http import addresses
 from fpvcar.http.endpoints import Address
@@ -158,9 +158,16 @@ def test_invitations_outlive_a_restart_and_hold_no_token(tmp_path: Path) -> None
 
 def test_oldest_of_too_many_invitations_is_dropped(tmp_path: Path) -> None:
     devices = Devices(bytes(32), CODES, tmp_path / FILE)
-    tokens = [devices.invite(60.0, 1000.0 + n) for n in range(INVITATIONS_MAX + 2)]
+    tokens = [devices.invite(60.0, 1000.0 + n) for n in range(10)]
     good = [bool(devices.find_invitation(token, 1100.0)) for token in tokens]
-    assert good == [False] * 2 + [True] * INVITATIONS_MAX
+    assert good == [False] * 2 + [True] * 8
+    assert {len(bytes.fromhex(token)) for token in tokens} == {16}
+
+
+def test_guest_is_no_grown_up_even_with_the_clock_in_1970(tmp_path: Path) -> None:
+    devices = Devices(bytes(32), CODES, tmp_path / FILE)
+    guest = devices.find_invitation(devices.invite(60.0, 1.0), 1.0)
+    assert guest and guest.rights(1.0) == Rights(drive=True)
 
 
 class Inviting(Car):
@@ -188,8 +195,18 @@ async def test_invitation_has_a_reachable_link_and_its_qr_code(
         assert page == "http://10.1.2.3:8080/" and said["left_s"] == 1800.0
         assert inviting.devices.find_invitation(token, inviting.now_s)
         assert "<svg xmlns=" in said["qr"] and "#fff" in said["qr"]
-        near = await client.post(BASE, headers={"Host": "10.9.9.9:81"})
-        assert (await near.json())["link"].startswith("http://10.9.9.9:81/#")
+        near = await (await client.post(BASE, headers={"Host": "10.9.9.9:81"})).json()
+        assert near["link"].startswith("http://10.9.9.9:81/#") and near["left_s"] == HOUR_S
+
+
+@pytest.mark.parametrize("minutes", [5, 720])
+async def test_invitation_may_last_five_minutes_to_twelve_hours(
+    tmp_path: Path, minutes: int
+) -> None:
+    inviting = Inviting(tmp_path)
+    async with inviting.ask() as client:
+        answer = await client.post(f"{BASE}?minutes={minutes}", headers={"Host": "10.9.9.9:81"})
+        assert (await answer.json())["left_s"] == 60.0 * minutes
 
 
 @pytest.mark.parametrize("minutes", ["4.9", "721", "nan", "soon"])
@@ -238,6 +255,7 @@ async def test_guest_cookie_lasts_the_hour_and_longer_after_a_code(tmp_path: Pat
     assert guest
     inviting.devices.accept_invitation(guest, "Bo", "10.0.0.1", inviting.now_s)
     answer = await inviting.devices.cookie_response(guest, inviting.now_s, False)
+    assert Devices(bytes(32), CODES, inviting.devices._path).get(guest.id), "it is saved"
     cookie = answer.cookies["fpvcar-pass"]
     assert int(cookie["max-age"]) == HOUR_S
     async with inviting.ask("") as client:

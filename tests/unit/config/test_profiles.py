@@ -116,8 +116,13 @@ def test_l298n_names_its_enable() -> None:
         (motor(forward=40), "motors.drive.forward = 40: expected `int` <= 27: the BCM number"),
         (
             {"sensors": {"tof": {"front": {"power": 40}}}},
-            "sensors.tof[...].power: expected `int` <= 27: the BCM number of a GPIO",
+            "sensors.tof.front.power = 40: expected `int` <= 27: the BCM number of a GPIO",
         ),
+        (
+            {"sensors": {"tfmini": {"rear": {"address": 0x78}}}},
+            "sensors.tfmini.rear.address = 120: expected `int` <= 119",
+        ),
+        ({"sensors": {"tof": {"front": 3}}}, "sensors.tof.front = 3: expected `object`"),
         ({"pins": {"port": 80}}, ">= 1024"),
         ({"camera": {"source": "bensh"}}, "stamped, strip, none; did you mean bench?"),
         ({"camera": {"width": "wide"}}, 'camera.width = "wide": expected `int`'),

@@ -19,7 +19,9 @@ from fpvbench import soc as chip
 from fpvbench.outside import drive
 from fpvbench.pigpiod.parts import echo_us
 from fpvbench.pigpiod.protocol import Cmd
+from fpvcar import config
 from fpvcar.devices import backends
+from fpvcar.devices.chips import tfmini
 from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.linux import gpio, gpiochip
 from fpvcar.devices.linux.gpio import LinuxPins
@@ -35,9 +37,9 @@ WRITES_MOST = 80
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
-    """A bench's kernel with a battery monitor and an HC-SR04, in place of this computer's."""
-    parts = ("--hcsr04", f"{TRIGGER},{ECHO},0", "--i2c", f"1:{BATTERY}:ina219")
-    options = (*parts, "--wire", f"{MOTOR},{WIRED}")
+    """A bench's kernel with two range sensors and a battery monitor, not this computer's."""
+    buses = ("--i2c", f"1:{BATTERY}:ina219", "--i2c", "1:0:tfmini")
+    options = ("--hcsr04", f"{TRIGGER},{ECHO},0", *buses, "--wire", f"{MOTOR},{WIRED}")
     with emulator(tmp_path, "--kernel", str(tmp_path / kernel.SOCKET), *options) as running:
         monkeypatch.setattr(gpiochip, "find", lambda: kernel.Chip(tmp_path))
         monkeypatch.setattr(gpio, "Pulses", kernel.Pulses)
@@ -228,6 +230,9 @@ def test_i2c_reaches_the_models(bench: Emulator) -> None:
     with contextlib.closing(SmbusI2c(1, BATTERY)) as monitor:
         raw = int.from_bytes(monitor.read(BUS_VOLTAGE, 2), "big")
     assert (raw >> 3) * 0.004 == pytest.approx(BATTERY_V)
+    bench.soc.world.range_m[0] = RANGE_M
+    with contextlib.closing(SmbusI2c(1, config.Tfmini().address)) as sensor:
+        assert tfmini.read(sensor) == pytest.approx(RANGE_M, abs=0.1)
     with contextlib.closing(SmbusI2c(1, 0x29)) as absent, pytest.raises(I2cError):
         absent.read(0, 1)
     with pytest.raises(I2cError, match="/dev/i2c-7"):

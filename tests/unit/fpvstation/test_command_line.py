@@ -15,12 +15,7 @@ from fpvstation.fetch.cars import Cars
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 
-
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    made = tmp_path / "state"
-    monkeypatch.setenv("STATE_DIRECTORY", str(made))
-    return made
+pytestmark = pytest.mark.usefixtures("state")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fpvcar.runtime import child_process
+from fpvcar.runtime import child_process, pdeathsig
 from fpvcar.runtime.texts import VERBATIM, Text, stderr_line
 
 PIECE_BYTES = 64
@@ -97,3 +97,14 @@ async def test_child_process_without_a_pipe_leaves_no_descriptor(
     with pytest.raises(OSError, match="Too many open files"):
         child_process.ChildProcess(["sleep", "60"], True, lambda data: None)
     assert len(made) == allowed and _descriptors() == before
+
+
+@pytest.mark.parametrize(
+    ("trap", "status"), [("", -signal.SIGTERM), ("trap '' TERM; ", -signal.SIGKILL)]
+)
+def test_ended_process_is_reaped_even_if_it_ignores_sigterm(trap: str, status: int) -> None:
+    words = ["sh", "-c", f"{trap}echo ready; exec sleep 100"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        pdeathsig.end(process, 0.2 if trap else 20.0)
+        assert process.returncode == status

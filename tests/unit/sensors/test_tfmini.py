@@ -78,6 +78,8 @@ class Bus(I2cDevice):
 
     def __init__(self, fails_at: int = 0) -> None:
         self.range_m, self.transfers, self.fails_at, self.opened = 2.0, 0, fails_at, 0
+        self.flips = 0
+        """Fault: bits of the checksum that arrive wrong."""
         self.chip = model.TfminiS(lambda: self.range_m)
 
     def open(self, bus: int, address: int) -> I2cDevice:
@@ -105,7 +107,8 @@ class Bus(I2cDevice):
 
     def receive(self, size: int) -> bytes:
         self._fail()
-        return self.chip.read(size)
+        data = self.chip.read(size)
+        return data[:-1] + bytes((data[-1] ^ self.flips,))
 
 
 class Thread:
@@ -131,6 +134,18 @@ def test_thread_recovers_from_fault_at_any_transfer(fails_at: int) -> None:
     thread.turns(2)
     assert thread.reading.state == "ok" and thread.now_s >= began_s + AGAIN_S
     assert thread.reading.range_m == pytest.approx(2.0, abs=0.1) and bus.opened == 1
+
+
+def test_damaged_frame_on_the_bus_is_no_range() -> None:
+    bus = Bus()
+    thread = Thread(config.Tfmini(), bus)
+    thread.turns(3)
+    seen_s, bus.flips = thread.reading.at_s, 1
+    thread.turns(1)
+    assert thread.reading.state == tfmini.DAMAGED and thread.reading.at_s == seen_s
+    bus.flips = 0
+    thread.turns(2)
+    assert str(thread.reading.state) == "ok"
 
 
 @pytest.mark.parametrize(("range_m", "said"), [(math.inf, None), (8.0, None), (0.06, 0.1)])

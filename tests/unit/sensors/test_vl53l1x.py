@@ -173,6 +173,30 @@ def test_status_byte_alone_decides_whether_range_is_given(raw: int, status: Stat
     assert sensor.read() is None
 
 
+@pytest.mark.parametrize(
+    ("range_mm", "status"),
+    [(39, Status.NEAR), (40, Status.OK), (4000, Status.OK), (4001, Status.PHASE)],
+)
+def test_range_out_of_bounds_is_none(range_mm: int, status: Status) -> None:
+    wide = Wide()
+    sensor = vl53l1x.Vl53l1x(wide, lambda: wide.now_s, wide.sleep)
+    sensor.start()
+    wide.sleep(0.05)
+    block = vl53l1x.RESULT.pack(vl53l1x.VALID, range_mm, 1000)
+    wide.spoils = lambda _, data: block if len(data) > 2 else data
+    sample = sensor.read()
+    assert sample is not None and sample.status is status
+    assert sample.range_m == (range_mm / 1000 if status is Status.OK else None)
+
+
+def test_chip_that_is_never_ready_is_given_up_after_its_time() -> None:
+    wide = Wide(spoils=lambda _, data: bytes(len(data)))
+    began_s = wide.now_s
+    with pytest.raises(I2cError, match="boot not ready after 0.2 s"):
+        vl53l1x.Vl53l1x(wide, lambda: wide.now_s, wide.sleep)
+    assert wide.now_s - began_s == pytest.approx(0.2, abs=0.01)
+
+
 def test_channels_of_a_multiplexer_are_buses_with_one_sensor_each() -> None:
     """The kernel's pca954x makes a bus of each channel, so nothing needs XSHUT."""
     two = ["sensors.tof = {}", "sensors.tof.front.bus = 11", "sensors.tof.left.bus = 12"]

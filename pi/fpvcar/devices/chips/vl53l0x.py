@@ -133,6 +133,33 @@ class Sample(Struct, frozen=True):
     status: Status
 
 
+def sample_of(status: Status, range_mm: int, nearest_m: float, most_mm: int) -> Sample:
+    """Return a sample; a range out of the chip's bounds is none."""
+    if status is Status.OK and range_mm > most_mm:
+        status = Status.PHASE
+    elif status is Status.OK and range_mm < 1000 * nearest_m:
+        status = Status.NEAR
+    return Sample(range_mm / 1000 if status is Status.OK else None, status)
+
+
+class TofChip:
+    """Chip on a bus, of either family. `result`: raw bytes of the last sample, including the
+    signal rate."""
+
+    result = b""
+
+    def __init__(self, device: I2cDevice, clock_s: Clock, sleep: Callable[[float], None]) -> None:
+        self._device, self._clock_s, self._sleep = device, clock_s, sleep
+
+    def _wait_for(self, ready: Callable[[], object], step: Text, most_s: float) -> None:
+        """Poll until `ready` returns true. Raises I2cError, also after `most_s`."""
+        end_s = self._clock_s() + most_s
+        while not ready():
+            if self._clock_s() > end_s:
+                raise I2cError(TOF_NOT_READY(step=step, seconds=most_s))
+            self._sleep(POLL_S)
+
+
 def identify(device: I2cDevice) -> None:
     """Raise I2cError unless the chip identifies itself as a VL53L0X."""
     if (found := device.read(R.MODEL_ID, 3)) != IDENTITY:
@@ -150,7 +177,7 @@ def readdress(device: I2cDevice, address: int) -> None:
     device.write(R.I2C_SLAVE_DEVICE_ADDRESS, bytes((address,)))
 
 
-class Vl53l0x:
+class Vl53l0x(TofChip):
     """VL53L0X, continuously ranging after `start`. Raises I2cError."""
 
     def __init__(
@@ -160,9 +187,7 @@ class Vl53l0x:
 
         Without a `reset` by XSHUT or power it may still be ranging for a previous owner.
         """
-        self._device, self._clock_s, self._sleep = device, clock_s, sleep
-        self.result = b""
-        """Raw bytes of the last sample, including the signal rates."""
+        super().__init__(device, clock_s, sleep)
         self._read_result = device.prepared(Read(R.RESULT_INTERRUPT_STATUS, RESULT.size))
         identify(device)
         self._set_up(reset)
@@ -186,11 +211,7 @@ class Vl53l0x:
         self._device.post(R.INTERRUPT_CLEAR, b"\1")
         self.result = result[1:]
         status = STATUS.get((device_status & 0x78) >> 3, Status.NONE)
-        if status is Status.OK and range_mm > RANGE_MAX_MM:
-            status = Status.PHASE
-        elif status is Status.OK and range_mm < 1000 * NEAREST_M:
-            status = Status.NEAR
-        return Sample(range_mm / 1000 if status is Status.OK else None, status)
+        return sample_of(status, range_mm, NEAREST_M, RANGE_MAX_MM)
 
     def _set_up(self, reset: bool) -> None:
         high = self._get(R.PAD_SCL_SDA_EXTSUP_HV)
@@ -216,7 +237,7 @@ class Vl53l0x:
         self._set_budget(BUDGET_US)
         for sequence, start in ((0x01, 0x41), (0x02, 0x01)):  # VHV, phase
             self._put((R.SEQUENCE_CONFIG, sequence), (R.SYSRANGE_START, start))
-            self._wait_for(R.RESULT_INTERRUPT_STATUS, 7, CALIBRATION)
+            self._wait_for(lambda: self._get(R.RESULT_INTERRUPT_STATUS) & 7, CALIBRATION, ANSWER_S)
             self._put((R.INTERRUPT_CLEAR, 1), (R.SYSRANGE_START, 0))
         self._put((R.SEQUENCE_CONFIG, 0xE8))
 
@@ -235,7 +256,7 @@ class Vl53l0x:
         self._put((R.NVM_STROBE, self._get(R.NVM_STROBE) | 4), (R.PAGE, 7))
         self._put((R.NVM_SELECT, 1), (R.POWER_MANAGEMENT, 1), (R.NVM_ADDRESS, 0x6B))
         self._put((R.NVM_STROBE, 0))
-        self._wait_for(R.NVM_STROBE, 0xFF, MEMORY)
+        self._wait_for(lambda: self._get(R.NVM_STROBE), MEMORY, ANSWER_S)
         self._put((R.NVM_STROBE, 1))
         info = self._get(R.NVM_SPAD_INFO)
         self._put((R.NVM_SELECT, 0), (R.PAGE, 6))
@@ -271,13 +292,6 @@ class Vl53l0x:
         except ValueError as fault:  # impossible register values: the chip lost power
             raise I2cError(f"VL53L0X: {fault}") from None
         self._put16(R.FINAL_RANGE_TIMEOUT, encoded)
-
-    def _wait_for(self, register: int, mask: int, step: Text) -> None:
-        end_s = self._clock_s() + ANSWER_S
-        while not self._get(register) & mask:
-            if self._clock_s() > end_s:
-                raise I2cError(TOF_NOT_READY(step=step, seconds=ANSWER_S))
-            self._sleep(POLL_S)
 
     def _get(self, register: int) -> int:
         return self._device.read(register, 1)[0]

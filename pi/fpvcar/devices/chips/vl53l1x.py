@@ -8,8 +8,8 @@ register of an I2cDevice, the second is sent as data.
 import struct
 from collections.abc import Callable
 
-from fpvcar.devices.chips.vl53l0x import CALIBRATION, POLL_S, TOF_NOT_READY, Sample, Status
-from fpvcar.devices.i2c import I2cDevice, I2cError, Receive, Write
+from fpvcar.devices.chips.vl53l0x import CALIBRATION, POLL_S, Sample, Status, TofChip, sample_of
+from fpvcar.devices.i2c import I2cDevice, Receive, Write
 from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Text
 
@@ -88,7 +88,7 @@ def readdress(device: I2cDevice, address: int) -> None:
     device.transfer(_put(I2C_ADDRESS, bytes((address,))))
 
 
-class Vl53l1x:
+class Vl53l1x(TofChip):
     """Chip of the family, continuously ranging after `start`. Raises I2cError."""
 
     def __init__(
@@ -98,9 +98,7 @@ class Vl53l1x:
 
         Without a `reset` by XSHUT or power it may still be ranging for a previous owner.
         """
-        self._device, self._clock_s, self._sleep = device, clock_s, sleep
-        self.result = b""
-        """Raw bytes of the last sample, including the signal rate."""
+        super().__init__(device, clock_s, sleep)
         self._ready = device.prepared(_put(INTERRUPT_STATUS, b""), Receive(1))
         self._read_result = device.prepared(_put(RESULT_AT, b""), Receive(RESULT.size))
         if not reset:
@@ -128,32 +126,22 @@ class Vl53l1x:
         self.result = result
         raw_status, range_mm, _ = RESULT.unpack(result)
         status = STATUS.get(raw_status & 0x1F, Status.NONE)
-        if status is Status.OK and range_mm > RANGE_MAX_MM:
-            status = Status.PHASE
-        elif status is Status.OK and range_mm < 1000 * NEAREST_M:
-            status = Status.NEAR
-        return Sample(range_mm / 1000 if status is Status.OK else None, status)
+        return sample_of(status, range_mm, NEAREST_M, RANGE_MAX_MM)
 
     def _set_up(self) -> None:
-        self._wait_for(SYSTEM_STATUS, BOOTED, BOOT)
+        self._wait_for(lambda: self._get(SYSTEM_STATUS, 1)[0] & BOOTED == BOOTED, BOOT, ANSWER_S)
         steps = [
             _put(CONFIG_AT + at, CONFIG[at : at + BLOCK]) for at in range(0, len(CONFIG), BLOCK)
         ]
         self._device.transfer(*steps, _put(MODE_START, b"\x40"))
-        self._wait_for(INTERRUPT_STATUS, 1, CALIBRATION)  # VHV: the diodes' high voltage
+        # VHV: the diodes' high voltage
+        self._wait_for(lambda: self._get(INTERRUPT_STATUS, 1)[0] & 1, CALIBRATION, ANSWER_S)
         self._device.transfer(
             _put(INTERRUPT_CLEAR, b"\1"),
             _put(MODE_START, b"\0"),
             _put(VHV_LOOP_BOUND, b"\x09"),
             _put(VHV_INIT, b"\0"),
         )
-
-    def _wait_for(self, register: int, mask: int, step: Text) -> None:
-        end_s = self._clock_s() + ANSWER_S
-        while self._get(register, 1)[0] & mask != mask:
-            if self._clock_s() > end_s:
-                raise I2cError(TOF_NOT_READY(step=step, seconds=ANSWER_S))
-            self._sleep(POLL_S)
 
     def _get(self, register: int, size: int) -> bytes:
         (data,) = self._device.transfer(_put(register, b""), Receive(size))

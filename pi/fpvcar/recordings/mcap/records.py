@@ -129,17 +129,19 @@ class Counts(NamedTuple):
     chunks: int
     start_ns: int
     end_ns: int
+    metadata: int = 1
+    """Number of metadata records; fpvcar writes one."""
 
 
 def statistics(counts: Counts) -> bytes:
-    """Encode the statistics of a file with one metadata record."""
+    """Encode the statistics of a file."""
     body = struct.pack(
         "<QHIIIIQQI",
         sum(counts.messages.values()),
         counts.schemas,
         len(counts.messages),
         0,
-        1,
+        counts.metadata,
         counts.chunks,
         counts.start_ns,
         counts.end_ns,

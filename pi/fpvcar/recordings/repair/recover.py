@@ -92,6 +92,7 @@ class _Summary:
             len(self.places),
             min((place.start_ns for place in self.places), default=0),
             max((place.end_ns for place in self.places), default=0),
+            1 if self.metadata else 0,
         )
         end = records.data_end()
         return end + records.summary(

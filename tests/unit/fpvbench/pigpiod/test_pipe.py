@@ -68,6 +68,12 @@ def test_line_becomes_a_request(line: str, request_: Request) -> None:
     assert list(command_text.commands(line)) == [request_]
 
 
+def test_help_lists_each_command_once_with_its_operands(core: Core) -> None:
+    lines = say(core, "help").splitlines()
+    names = [line.split()[0] for line in lines]
+    assert names == sorted(set(names)) and {"HELP", "PROCP number", "T"} <= set(lines)
+
+
 def test_line_may_hold_many_commands() -> None:
     codes = [request.cmd for request in command_text.commands("w 4 1 mils 5 w 4 0 t")]
     assert codes == [Cmd.WRITE, Cmd.MILS, Cmd.WRITE, Cmd.TICK]

@@ -63,6 +63,17 @@ async def act(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
+def stranger(url: str) -> Car:
+    """Return a car that this station has never paired with."""
+    return Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+
+
+@asynccontextmanager
+async def asking(car: Car) -> AsyncIterator[HttpCar]:
+    async with client.session(car.url, car.fingerprint) as session:
+        yield HttpCar(car, session)
+
+
 def store_in(root: Path) -> Store:
     root.mkdir(exist_ok=True)
     store = Store(Folder(root))
@@ -71,9 +82,8 @@ def store_in(root: Path) -> Store:
 
 
 async def pull(car: Car, root: Path, everything: bool = False) -> Round:
-    store = store_in(root)
-    async with client.session(car.url, car.fingerprint) as session:
-        pull = Pull(HttpCar(car, session), store, car.folder, act, FairSemaphore())
+    async with asking(car) as http:
+        pull = Pull(http, store_in(root), car.folder, act, FairSemaphore())
         return await pull.once(everything)
 
 
@@ -101,20 +111,18 @@ async def test_station_pulls_all_segments_over_tls(folder: Path, tmp_path: Path)
 async def test_pull_resumes_where_it_ended(folder: Path, tmp_path: Path) -> None:
     async with car_at(car_application(folder, stations_of(tmp_path))) as url:
         car = await paired(url)
-        root = tmp_path / "store"
-        store = store_in(root)
-        async with client.session(url, "") as session:
-            sums = await HttpCar(car, session).sums(NAME)
-        store.write("Plague", NAME, sums, 0, DATA[: 1 << 20])
-        done = await pull(car, root)
+        async with asking(car) as http:
+            sums = await http.sums(NAME)
+        store_in(tmp_path / "store").write("Plague", NAME, sums, 0, DATA[: 1 << 20])
+        done = await pull(car, tmp_path / "store")
         assert done.bytes == len(DATA) - (1 << 20) + len(b"second")
 
 
 async def test_segment_damaged_on_the_car_gets_no_receipt(folder: Path, tmp_path: Path) -> None:
     async with car_at(car_application(folder, stations_of(tmp_path))) as url:
         car = await paired(url)
-        async with client.session(url, "") as session:
-            await HttpCar(car, session).sums(NAME)  # and the car keeps them
+        async with asking(car) as http:
+            await http.sums(NAME)  # and the car keeps them
         bent = bytearray(DATA)
         bent[5] ^= 1
         (folder / NAME).write_bytes(bent)
@@ -132,16 +140,15 @@ async def test_wrong_code_or_ended_station_is_refused(folder: Path, tmp_path: Pa
         with pytest.raises(StationError, match="not the grown-up code"):
             await client.pair(url, "", "wrong", "office")
         car = await paired(url)
-        async with client.session(url, "") as session:
-            assert await HttpCar(car, session).is_paired()
+        async with asking(car) as http:
+            assert await http.is_paired()
         stations.end(car.station)
-        async with client.session(url, "") as session:
-            assert not await HttpCar(car, session).is_paired()
+        async with asking(car) as http:
+            assert not await http.is_paired()
         with pytest.raises(CarFault, match="fpvstation pair"):
             await pull(car, tmp_path / "store")
-        car = await paired(url)
-        async with client.session(url, "") as session:
-            await HttpCar(car, session).end()
+        async with asking(await paired(url)) as http:
+            await http.end()
         assert not stations.all()
 
 
@@ -158,15 +165,20 @@ def problem(title: str, text: str | Text) -> bytes:
     return msgspec.json.encode({"type": "", "title": title, "status": 403, "text": text})
 
 
+def always(handler: Callable[[web.Request], Any], *middlewares: Any) -> web.Application:
+    """Return an application with one handler for all requests."""
+    app = web.Application(middlewares=middlewares)
+    app.router.add_route("*", "/{path:.*}", handler)
+    return app
+
+
 def refusing(answer: Callable[[], web.HTTPException], old: bool) -> web.Application:
     """Return an application that refuses all requests; `old`: as a car of the version before."""
 
     async def refuse(request: web.Request) -> web.StreamResponse:
         raise answer()
 
-    app = web.Application(middlewares=[] if old else [errors_as_pages])
-    app.router.add_route("*", "/{path:.*}", refuse)
-    return app
+    return always(refuse, *(() if old else (errors_as_pages,)))
 
 
 @pytest.mark.parametrize(
@@ -185,10 +197,9 @@ async def test_refusal_of_a_car_of_this_version_or_the_one_before_is_named(
         with pytest.raises(StationError) as fault:
             await client.pair(url, "", "wrong", "office")
         assert fault.value.args == (SAYS(place=url, reason=reason or VERBATIM(text=403)),)
-        car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
-        async with client.session(url, "") as session:
+        async with asking(stranger(url)) as http:
             with pytest.raises(CarFault) as listed:
-                await HttpCar(car, session).listing("", False)
+                await http.listing("", False)
     number: Text = VERBATIM(text=403)
     step = SAYS(place=number, reason=reason) if reason else number
     assert listed.value.args == (SAYS(place=url, reason=step),)
@@ -228,9 +239,7 @@ def lying(
         mac = wire.answer_mac(bytes.fromhex(key), nonce, answer) if key else "0" * 64
         return web.Response(body=answer, headers={wire.MAC: mac}, status=status, content_type=kind)
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", say)
-    return app
+    return always(say)
 
 
 LONG = b'{"car":"x","segments":[{"name":"%s","size":3}]}'
@@ -264,9 +273,8 @@ async def test_impostor_or_false_answer_is_a_fault_and_stores_nothing(
     tmp_path: Path, answer: bytes | None, key: str | None, words: str
 ) -> None:
     async with car_at(lying(answer, key)) as url:
-        car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
         with pytest.raises(CarFault, match=words):
-            await pull(car, tmp_path / "store")
+            await pull(stranger(url), tmp_path / "store")
     assert sorted(one.name for one in (tmp_path / "store").iterdir()) == [".fpvstation.json"]
 
 
@@ -277,20 +285,14 @@ async def test_redirects_are_not_followed(tmp_path: Path) -> None:
         asked.append(request.path)
         return web.Response(status=307, headers={"Location": "/elsewhere"})
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", elsewhere)
-    async with car_at(app) as url:
+    async with car_at(always(elsewhere)) as url:
         with pytest.raises(StationError, match="307"):
             await client.pair(url, "", "code", "office")
-        car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
-        async with client.session(url, "") as session:
-            http, sums = HttpCar(car, session), Sums(1, "0" * 64, ["0" * 64])
-            with pytest.raises(CarFault, match="307"):
-                await http.listing("", False)
-            with pytest.raises(CarFault, match="307"):
-                await anext(aiter(http.pieces(NAME, sums, 0, 0)))
-            with pytest.raises(CarFault, match="307"):
-                await http.end()
+        async with asking(stranger(url)) as http:
+            pieces = aiter(http.pieces(NAME, Sums(1, "0" * 64, ["0" * 64]), 0, 0))
+            for answer in (http.listing("", False), anext(pieces), http.end()):
+                with pytest.raises(CarFault, match="307"):
+                    await answer
             await http.is_paired()
     assert len(asked) == 5 and "/elsewhere" not in asked
 
@@ -298,8 +300,7 @@ async def test_redirects_are_not_followed(tmp_path: Path) -> None:
 async def test_malformed_checksums_are_refused(tmp_path: Path) -> None:
     body = LONG.replace(b"}]}", b'}],"size":3,"sha256":"no","pieces":[]}')
     async with car_at(lying(body % NAME.encode(), KEY)) as url:
-        car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
-        done = await pull(car, tmp_path / "store")
+        done = await pull(stranger(url), tmp_path / "store")
         assert "checksums do not fit a file of 3 bytes" in str(done.bad[NAME]) and done.waiting == 1
 
 
@@ -313,9 +314,7 @@ async def test_unreachable_car_is_a_fault_with_its_address() -> None:
 
 async def test_deleted_segment_raises_gone_and_no_fault(folder: Path, tmp_path: Path) -> None:
     async with car_at(car_application(folder, stations_of(tmp_path))) as url:
-        car = await paired(url)
-        async with client.session(url, "") as session:
-            http = HttpCar(car, session)
+        async with asking(await paired(url)) as http:
             with pytest.raises(SegmentGone):
                 await http.sums(NAME.replace("0001", "0009"))
             with pytest.raises(SegmentGone):
@@ -324,12 +323,12 @@ async def test_deleted_segment_raises_gone_and_no_fault(folder: Path, tmp_path: 
 
 async def test_car_too_old_for_stations_is_named(tmp_path: Path) -> None:
     async with car_at(web.Application()) as url:
-        car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+        car = stranger(url)
         with pytest.raises(CarFault, match="update fpvcar on the car"):
             await pull(car, tmp_path / "store")
-        async with client.session(url, "") as session:
+        async with asking(car) as http:
             with pytest.raises(CarFault, match="update fpvcar on the car"):
-                await HttpCar(car, session).end()
+                await http.end()
 
 
 async def test_dripping_piece_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,15 +345,11 @@ async def test_dripping_piece_times_out(monkeypatch: pytest.MonkeyPatch) -> None
                 await asyncio.sleep(0.01)
         return answer
 
-    app = web.Application()
-    app.router.add_get("/{path:.*}", drip)
-    async with car_at(app) as url:
-        car = Car("Plague", "1" * 16, url, "", "2" * 32, "33" * 32, "Plague")
-        async with client.session(url, "") as session, asyncio.timeout(20.0):
-            sums = Sums(len(DATA), "0" * 64, ["0" * 64] * 3)
-            with pytest.raises(CarFault, match="no answer in time"):
-                async for _ in HttpCar(car, session).pieces(NAME, sums, 0, 2):
-                    raise AssertionError("no piece is whole")
+    sums = Sums(len(DATA), "0" * 64, ["0" * 64] * 3)
+    async with car_at(always(drip)) as url, asking(stranger(url)) as http, asyncio.timeout(20.0):
+        with pytest.raises(CarFault, match="no answer in time"):
+            async for _ in http.pieces(NAME, sums, 0, 2):
+                raise AssertionError("no piece is whole")
 
 
 @pytest.mark.parametrize("clock_us", [1, 10**15, wire.NUMBER_MOST - 1000])
@@ -364,8 +359,8 @@ async def test_station_goes_on_after_its_clock_was_set(
     stations = stations_of(tmp_path)
     async with car_at(car_application(folder, stations)) as url:
         car = await paired(url)
-        async with client.session(url, "") as session:
-            assert await HttpCar(car, session).is_paired()
+        async with asking(car) as http:
+            assert await http.is_paired()
     await stations.save(0.0)
     monkeypatch.setattr(time, "time_ns", lambda: clock_us * 1000)
     stations = stations_of(tmp_path)  # the car has started again
@@ -382,8 +377,8 @@ async def test_two_clients_of_a_station_pass_a_car_that_has_started_again(
     stations = stations_of(tmp_path)
     async with car_at(car_application(folder, stations)) as url:
         car = await paired(url)
-        async with client.session(url, "") as session:
-            assert await HttpCar(car, session).is_paired()
+        async with asking(car) as http:
+            assert await http.is_paired()
     await stations.save(0.0)
     async with car_at(car_application(folder, stations_of(tmp_path))) as url:
         moved = msgspec.structs.replace(car, url=url)
@@ -397,12 +392,7 @@ async def test_unsigned_refusal_does_not_move_the_request_number() -> None:
     async def refuse(_: web.Request) -> web.StreamResponse:
         raise web.HTTPForbidden(headers={wire.NEWEST: "9" * 16, wire.MAC: "0" * 64})
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", refuse)
-    async with car_at(app) as url:
-        car = Car("Plague", "1" * 16, url, "", "2" * 32, "00" * 32, "Plague")
-        async with client.session(url, "") as session:
-            asking = HttpCar(car, session)
-            with pytest.raises(CarFault, match="403"):
-                await asking.sums(NAME)
-            assert asking._last_number < 9 * 10**15
+    async with car_at(always(refuse)) as url, asking(stranger(url)) as http:
+        with pytest.raises(CarFault, match="403"):
+            await http.sums(NAME)
+        assert http._last_number < 9 * 10**15

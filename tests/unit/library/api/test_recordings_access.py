@@ -122,7 +122,7 @@ async def test_play_page_is_read_only_and_for_this_machine(folder: Path) -> None
         drives = "/api/recordings/drives"
         said = await (await client.get(f"{drives}?wheel=driven")).json()
         (one,) = said["drives"]
-        assert not said["editable"] and not said["grown_up"]
+        assert not said["editable"] and not said["grown_up"] and not said["removable"]
         for what in ("title", "delete"):
             head = {"Origin": f"http://{client.host}:{client.port}"}
             url = f"{drives}/{one['id']}/{what}"
