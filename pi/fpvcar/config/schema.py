@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from fpvcar.config.base import Gpio, Positive, PwmGpio, Section, Share
-from fpvcar.config.motors import HatServo, Motors, Pca9685
+from fpvcar.config.motors import HatEsc, HatServo, Motors, Pca9685
 from fpvcar.config.sensors import Depth, Mounted, Sensors
 
 Colour = Literal["red", "yellow", "green", "blue", "purple", "white"]
@@ -396,5 +396,5 @@ class Profile(Section, frozen=True):
 
     def hat_hz(self) -> int:
         """Return the frequency of the PCA9685's outputs."""
-        servo = any(isinstance(motor, HatServo) for motor in self.motors.pair)
+        servo = any(isinstance(motor, HatServo | HatEsc) for motor in self.motors.pair)
         return self.pca9685.pwm_hz or (50 if servo else 1526)
