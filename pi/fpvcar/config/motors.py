@@ -254,6 +254,10 @@ class HatEsc(EscMotor, frozen=True, kw_only=True, tag="hat-esc"):
 
 
 AnyMotor = Mx1508 | L298n | MotorHat | Servo | HatServo | Esc | HatEsc
+PwmStop = tuple[int, str] | tuple[int, str, int]
+"""Pin on the kernel's PWM to switch off: GPIO, device; for an ESC also its neutral pulse in us."""
+ChipStop = tuple[int, int] | tuple[int, int, int, int]
+"""PCA9685 to switch off: bus, address; for an ESC also its channel and neutral pulse in us."""
 DEFAULT_DRIVER = "mx1508"
 """Driver of a motor in old profiles, written when there was only this one."""
 
@@ -309,6 +313,18 @@ class Motors(Section, frozen=True):
         """The car's ESC, if it has one."""
         first = self.pair[0]
         return first if isinstance(first, EscMotor) else None
+
+    def pwm_stop(self, gpio: int, device: str) -> PwmStop:
+        """Return GPIO and device of a pin on the kernel's PWM, and the neutral pulse of an ESC."""
+        esc = self.esc
+        if esc is None or gpio not in esc.pins():
+            return gpio, device
+        return gpio, device, round(esc.neutral_us)
+
+    def chip_stop(self, bus: int, address: int) -> ChipStop:
+        """Return bus and address of the PCA9685, and channel and neutral pulse of an ESC."""
+        esc = self.esc
+        return (bus, address) if esc is None else (bus, address, esc.output, round(esc.neutral_us))
 
 
 class Pca9685(Section, frozen=True):
