@@ -11,7 +11,7 @@ HOLD_S = 0.06
 
 
 class Pulses(NamedTuple):
-    """Pulses of one width, 0 for none, with the times at which they were first and last seen."""
+    """Pulses of one width, 0 for none, with the times of the first and the last sight."""
 
     us: float
     first_ns: int

@@ -162,9 +162,9 @@ class Wiring:
         """Return the width of the pulses at a servo or an ESC, 0 for none."""
         if isinstance(motor, HatServo | HatEsc):
             pulse_us = soc.hat.duty(motor.channel) * soc.hat.period_us()
-            return pulse_us * self._enabled(soc)
+            return float(pulse_us * self._enabled(soc))
         pin = soc.pin[motor.output]
-        return pin.duty() * (pin.pwm & 0xFFFFFFFF)
+        return float(pin.duty() * (pin.pwm & 0xFFFFFFFF))
 
     def _enabled(self, soc: Soc) -> bool:
         """Return True if OE is enabled: its wire has a pull-up, so a low output enables it."""

@@ -3,7 +3,7 @@
     no signal -> (neutral for ARMS_S) -> armed -> forward, brake, reverse, neutral
               <- (no pulses for `esc_loss_s`): until then the last throttle lasts
 
-It judges the pulses: whatever a real ESC could take for a command nobody gave is reported once.
+It judges the pulses, and logs each fault once: a stub, throttle before arming, silence while driving.
 """
 
 import logging
