@@ -3,7 +3,8 @@
     no signal -> (neutral for ARMS_S) -> armed -> forward, brake, reverse, neutral
               <- (no pulses for `esc_loss_s`): until then the last throttle lasts
 
-It judges the pulses, and logs each fault once: a stub, throttle before arming, silence while driving.
+It judges the pulses, and logs each fault once: a stub, throttle before arming, silence in place of
+neutral.
 """
 
 import logging

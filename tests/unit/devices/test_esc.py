@@ -8,6 +8,7 @@ from testkit.pins.fake_pins import FakePins
 
 from fpvcar.config import Esc
 from fpvcar.devices.motors.esc import (
+    AWAKE_S,
     BRAKE_LEAST,
     GAP_S,
     PAUSE_S,
@@ -45,7 +46,7 @@ class Drive:
         return pulses
 
     def armed(self) -> "Drive":
-        self.hold(0.0, self.motor.arm_s + 3 * STEP_S)
+        self.hold(0.0, self.motor.arm_s + AWAKE_S + 3 * STEP_S)
         assert self.law.state is Throttle.NEUTRAL
         return self
 
@@ -68,7 +69,7 @@ def test_random_drive_keeps_each_invariant_at_every_step(kind: str, seed: int) -
             law.step(now_s)
         else:
             if now_s - last_s > GAP_S:
-                armed_s = now_s + motor.arm_s
+                armed_s = now_s + motor.arm_s + AWAKE_S
             law.drive(duty, now_s)
             last_s, wish = now_s, duty
             if duty == 0.0:
@@ -100,7 +101,7 @@ def test_least_throttle_is_just_beyond_the_dead_band() -> None:
 
 def test_stick_held_while_arming_starts_slowly() -> None:
     drive = Drive(esc(slew_per_s=1.0))
-    pulses = drive.hold(1.0, 1.08)
+    pulses = drive.hold(1.0, 1.08 + AWAKE_S)
     assert set(pulses[:50]) == {NEUTRAL_US} and NEUTRAL_US < pulses[-1] < NEUTRAL_US + 80.0
 
 
@@ -108,7 +109,7 @@ def test_gap_of_setpoints_arms_anew() -> None:
     drive = Drive(esc()).armed()
     assert drive.hold(0.5, 0.1)[-1] > NEUTRAL_US
     drive.now_s += GAP_S
-    assert set(drive.hold(0.5, 0.98)) == {NEUTRAL_US}
+    assert set(drive.hold(0.5, 0.98 + AWAKE_S)) == {NEUTRAL_US}
     assert drive.hold(0.5, 0.2)[-1] > NEUTRAL_US
 
 
@@ -167,7 +168,7 @@ def test_driver_sends_nothing_before_the_first_zero_and_repeats_each_setpoint() 
 def test_driver_ends_the_brake_by_itself() -> None:
     pins, now_s = FakePins(), 10.0
     driver = EscDriver(esc(reverse="brake-first"), pins)
-    for step in range(52):
+    for step in range(70):
         driver.drive(0.0, now_s := 10.0 + step * STEP_S)
     driver.drive(-0.5, now_s)
     assert pins.duty(18) < NEUTRAL_US / 20_000

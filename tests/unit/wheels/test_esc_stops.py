@@ -77,8 +77,8 @@ def trace(pwm: FakePwm, monkeypatch: pytest.MonkeyPatch) -> PulseTrace:
 def drive_kernel(folder: Path) -> LinuxBoard:
     board = LinuxBoard(KERNEL, folder / "guardian.lock")
     esc, _ = board.drivers
-    for step in range(61):
-        esc.drive(0.3 if step == 60 else 0.0, step * 0.02)
+    for step in range(70):
+        esc.drive(0.3 if step == 69 else 0.0, step * 0.02)
     return board
 
 
@@ -173,8 +173,8 @@ class Car:
 
     def drive(self) -> HatBoard:
         board = self.board()
-        for step in range(61):
-            board.drivers[0].drive(0.3 if step == 60 else 0.0, step * 0.02)
+        for step in range(70):
+            board.drivers[0].drive(0.3 if step == 69 else 0.0, step * 0.02)
         assert self.trace.widths[-1] > 1540.0
         return board
 

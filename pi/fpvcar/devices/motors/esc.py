@@ -20,6 +20,9 @@ from fpvcar.devices.pins import Pins
 
 GAP_S = 0.15
 """Pause of the setpoints after which the dead man may have acted (wheels/controller.py)."""
+AWAKE_S = 0.25
+"""Time after the first setpoint in which the dead man may still cut the pulses: a tick and a hold
+of its script, then a setpoint without a driver. It comes on top of `arm_s`."""
 TAP_S, PAUSE_S = 0.15, 0.15
 """Brake pulse, and neutral after it, before the reverse pulse of "brake-first"."""
 BRAKE_LEAST = 0.1
@@ -71,7 +74,7 @@ class PulseLaw:
 
     def _next(self, now_s: float) -> Throttle:
         past_s = now_s - self._since_s
-        if self.state is Throttle.ARMING and past_s < self._esc.arm_s:
+        if self.state is Throttle.ARMING and past_s < self._esc.arm_s + AWAKE_S:
             return Throttle.ARMING
         if self._wish == 0.0:
             return Throttle.NEUTRAL
