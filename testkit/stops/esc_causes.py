@@ -1,7 +1,7 @@
 """Table rows for an RC car: its ESC on pigpiod, on the kernel's PWM, and on a PCA9685.
 
-A car stops when its ESC gets neutral, or when the ESC has noticed the silence. Each run also judges
-the pulses (pulses.py), except where no process can send neutral any more.
+A car stops when its ESC gets neutral, or `esc_loss_s` after the last pulse. Each run also judges the
+pulses (pulses.py), except after failures that leave no process to send neutral.
 """
 
 import time
@@ -20,7 +20,7 @@ from testkit.stops.pulses import PulseTrace, stop_faults
 from testkit.stops.stopping import Cause
 
 LOSS_S = 0.15
-"""Time after which the emulated ESC stops without pulses."""
+"""Loss time of the emulated ESC."""
 ESC = (
     f"motors.drive.esc_loss_s = {LOSS_S}",
     "motors.drive.limit = 0.5",
@@ -64,8 +64,7 @@ def options(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class EscWatch(PinWatch):
-    """Watch on the pulses of the ESC: forward or backward until neutral, or until the ESC has
-    noticed that there are none."""
+    """Watch on the pulses of the ESC: it drives until neutral, or until its loss time is over."""
 
     def __init__(self, soc: chip.Soc, profile: Profile) -> None:
         motors = profile.motors
@@ -92,7 +91,7 @@ class EscWatch(PinWatch):
 
 
 class EscBench(RunningBench):
-    """A bench whose ESC is watched."""
+    """Bench with a watch on its ESC."""
 
     def __init__(self, home: Path, *options: str, env: dict[str, str] | None = None) -> None:
         super().__init__(home, *options, env=env)
@@ -105,7 +104,7 @@ class EscBench(RunningBench):
 
 
 def _silent(cause: Cause[Scene], limit_s: float) -> Cause[Scene]:
-    """Return a row in which the pulses end at once: the ESC itself must stop."""
+    """Return a row whose pulses end at once: the ESC itself must stop."""
     return replace(cause, limit_s=limit_s + LOSS_S, silent=True)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 NEUTRAL_US = 15.0
-"""Distance from neutral within which an ESC stands still."""
+"""Largest distance from neutral at which an ESC stands still."""
 HOLD_S = 0.06
-"""Least time of neutral pulses before there are none."""
+"""Least time of neutral pulses before silence."""
 
 
 class Pulses(NamedTuple):
@@ -28,7 +28,7 @@ class PulseTrace:
         self._polled, self._clock_ns = polled, clock_ns
 
     def note(self, us: float) -> None:
-        """Add the present width."""
+        """Add the present width to the trace."""
         now_ns, us = self._clock_ns(), round(us, 1)
         same = bool(self.all) and self.all[-1].us == us
         if self.all and (same or not self._polled):
@@ -38,14 +38,15 @@ class PulseTrace:
 
     @property
     def widths(self) -> list[float]:
-        """Widths in their order."""
+        """Widths in the order of their first sight."""
         return [pulses.us for pulses in self.all]
 
 
 def stop_faults(trace: Sequence[Pulses], neutral_us: float) -> list[str]:
     """Return the faults of a stop from forward.
 
-    A busy machine polls late: a hold counts as too short only if it was so in any case.
+    A busy machine polls late. So the hold counts from the last sight of the throttle, which is its
+    upper bound.
     """
     faults = []
     for number, pulses in enumerate(trace):

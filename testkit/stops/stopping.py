@@ -43,7 +43,7 @@ class Cause(Generic[S]):
     throttle: float = 1.0
     guard: str = "off"
     silent: bool = False
-    """No process can send neutral to an ESC: its pulses end at once."""
+    """Whether the pulses of an ESC end at once, without neutral."""
 
 
 def one_stop(
