@@ -67,7 +67,7 @@ GRAVEST = tuple(
 
 
 def children_of(pid: int) -> list[str]:
-    """Return the process ids of a process's children; none of one that has ended."""
+    """Return the process ids of a process's children; [] after its end."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return []

@@ -1,7 +1,7 @@
 """Table rows for an RC car: its ESC on pigpiod, on the kernel's PWM, and on a PCA9685.
 
-A car stops when its ESC gets neutral, or `esc_loss_s` after the last pulse. Each run also judges the
-pulses (pulses.py), except after failures that leave no process to send neutral.
+A car stops at neutral, or `esc_loss_s` after the last pulse. Each run also judges the pulses
+(pulses.py), except after failures that leave no process to send neutral.
 """
 
 import time
@@ -64,7 +64,7 @@ def options(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class EscWatch(PinWatch):
-    """Watch on the pulses of the ESC: it drives until neutral, or until its loss time is over."""
+    """Watch on the pulses of the ESC: driving until neutral, or until the loss time is over."""
 
     def __init__(self, soc: chip.Soc, profile: Profile) -> None:
         motors = profile.motors
@@ -104,7 +104,7 @@ class EscBench(RunningBench):
 
 
 def _silent(cause: Cause[Scene], limit_s: float) -> Cause[Scene]:
-    """Return a row whose pulses end at once: the ESC itself must stop."""
+    """Return a row whose pulses end at once: the ESC must stop by itself."""
     return replace(cause, limit_s=limit_s + LOSS_S, silent=True)
 
 
@@ -146,7 +146,7 @@ OE_CAUSES: tuple[Cause[Scene], ...] = (
     *GUARDIAN_CAUSES,
     _silent(_of("I2C error, OE wired", hat_causes.CAUSES), NOTICED_S),
 )
-"""OE cuts a pulse short: the ESC gets one stub, then silence."""
+"""OE cuts a pulse short: one stub, then silence."""
 CARS = {
     "pigpiod": (PIGPIOD, PIGPIOD_CAUSES),
     "kernel PWM": (KERNEL, KERNEL_CAUSES),

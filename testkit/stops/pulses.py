@@ -45,8 +45,7 @@ class PulseTrace:
 def stop_faults(trace: Sequence[Pulses], neutral_us: float) -> list[str]:
     """Return the faults of a stop from forward.
 
-    A busy machine polls late. So the hold counts from the last sight of the throttle, which is its
-    upper bound.
+    A busy machine polls late. The hold counts from the last sight of throttle: an upper bound.
     """
     faults = []
     for number, pulses in enumerate(trace):
