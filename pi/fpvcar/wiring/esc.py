@@ -16,7 +16,10 @@ BEC = (
 )
 OWN_5V = "A servo needs its own 5 V regulator, never the 5 V of the Pi."
 COMMON = "The ground of Pi, ESC and servo must be common, or the signal floats."
-LEADS = "If the wheels turn the wrong way, set invert = true, or swap two of the motor's leads."
+LEADS = (
+    "If the wheels turn the wrong way, swap two of the motor's leads. With invert = true an ESC "
+    "that brakes first would brake before each drive forward."
+)
 SWITCHED_LAST = (
     "Switch the ESC on after the Pi, and off before it: it may take the first pulse for neutral."
 )
