@@ -72,13 +72,13 @@ class EscWatch(PinWatch):
         self._esc = motors.esc
         self._wiring = Wiring(motors, profile.pca9685.oe, profile.hat_hz())
         self._last, self._seen_s = 0.0, 0.0
-        self.trace = PulseTrace(polled=True)
+        self.pulses = PulseTrace(polled=True)
         super().__init__(soc, ())
 
     def duties(self) -> tuple[float, ...]:
         """Return the throttle as the inputs of an MX1508, so that the same checks fit all rows."""
         pulse_us, now_s = self._wiring.pulse_us(self._esc, self._soc), time.monotonic()
-        self.trace.note(pulse_us)
+        self.pulses.note(pulse_us)
         if pulse_us:
             off_us = round(pulse_us - self._esc.neutral_us)
             self._last, self._seen_s = off_us / 500.0 if abs(off_us) > 15 else 0.0, now_s
@@ -87,7 +87,7 @@ class EscWatch(PinWatch):
         return max(self._last, 0.0), max(-self._last, 0.0), 0.0, 0.0
 
     def faults(self) -> list[str]:
-        return stop_faults(self.trace.all, self._esc.neutral_us)
+        return stop_faults(self.pulses.all, self._esc.neutral_us)
 
 
 class EscBench(RunningBench):

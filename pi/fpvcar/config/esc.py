@@ -24,7 +24,7 @@ def refuse_esc(profile: Profile) -> None:
     _refuse_ends(esc)
     if isinstance(esc, Esc):
         _refuse_pins(profile, esc)
-    elif profile.pca9685.oe is None and not esc.unguarded:
+    elif unguarded(profile) and not esc.unguarded:
         raise ConfigError(
             "pca9685.oe is missing: with an ESC expected the GPIO that is wired to OE. Without it "
             "a PCA9685 whose bus fails repeats its last pulse for ever; to drive all the same: "
@@ -33,6 +33,11 @@ def refuse_esc(profile: Profile) -> None:
     steer = profile.motors.pair[1]
     if isinstance(esc, HatEsc) and isinstance(steer, HatServo) and esc.channel == steer.channel:
         raise ConfigError(f"motors.steer.channel = {steer.channel}: already used by motors.drive")
+
+
+def unguarded(profile: Profile) -> bool:
+    """Return whether nothing stops the ESC when the bus of its PCA9685 fails."""
+    return isinstance(profile.motors.esc, HatEsc) and profile.pca9685.oe is None
 
 
 def _refuse_ends(esc: EscMotor) -> None:
@@ -76,7 +81,7 @@ def esc_warnings(profile: Profile) -> Iterator[str]:
             f"that long, so the throttle is limited to {UNSURE_LIMIT:g}; measure it with the "
             f"wheels in the air (hardware/first-drive.md), or use an ESC with {LOSS_S:g} s or less"
         )
-    if isinstance(esc, HatEsc) and profile.pca9685.oe is None:
+    if unguarded(profile):
         yield (
             "motors.drive.unguarded = true: without OE nothing stops the car when the bus of the "
             "PCA9685 fails; wire OE, and set pca9685.oe"

@@ -20,7 +20,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[esc_causes.EscBe
     home: Path = tmp_path_factory.mktemp("rc")
     made = esc_causes.EscBench(home, *SMALL, *esc_causes.options(esc_causes.KERNEL))
     try:
-        yield made.wait_ready()
+        made.wait_ready()
+        yield made
     finally:
         made.stop()
         print(made.log())
@@ -31,7 +32,7 @@ def test_rc_car_drives_brakes_reverses_and_stops(page: Page, bench: esc_causes.E
     with bench.watch() as watch:
 
         def pulse_us() -> float:
-            return watch.trace.all[-1].us
+            return watch.pulses.all[-1].us
 
         wait_for(lambda: pulse_us() == NEUTRAL_US, "no neutral at the start")
         holds(page, watch, "ArrowUp")
@@ -39,13 +40,13 @@ def test_rc_car_drives_brakes_reverses_and_stops(page: Page, bench: esc_causes.E
         wait_for(lambda: bench.world().speed_mps > 0.3, "it does not drive forward")
         page.keyboard.up("ArrowUp")
         wait_for(lambda: pulse_us() == NEUTRAL_US, "a stop is neutral")
-        assert stop_faults(watch.trace.all, NEUTRAL_US) == []
-        driven = len(watch.trace.all)
+        assert stop_faults(watch.pulses.all, NEUTRAL_US) == []
+        driven = len(watch.pulses.all)
         holds(page, watch, "ArrowDown")
         wait_for(lambda: bench.world().speed_mps < -0.3, "it does not drive backward")
         page.keyboard.up("ArrowDown")
         wait_for(lambda: pulse_us() == NEUTRAL_US, "a stop is neutral, also backward")
-    widths = watch.trace.widths[driven:]
+    widths = watch.pulses.widths[driven:]
     paused = widths.index(NEUTRAL_US)
     assert paused and max(widths[:paused]) < NEUTRAL_US, "first a brake"
     assert widths[paused + 1] < NEUTRAL_US and widths[-1] == NEUTRAL_US, "then backward"
@@ -60,6 +61,6 @@ def test_estop_is_neutral(page: Page, bench: esc_causes.EscBench) -> None:
         page.keyboard.press("Space")
         wait_for(lambda: not watch.now.driving, "it drives on")
         page.keyboard.up("ArrowUp")
-        assert watch.trace.widths[-1] == NEUTRAL_US
+        assert watch.pulses.widths[-1] == NEUTRAL_US
         until(page, "document.body.innerText.match(/[Ss]topped/)")
         assert watch.faults() == []
