@@ -212,8 +212,8 @@ class EscMotor(Motor, frozen=True):
     """Largest share of full throttle. Raise it after the first drives."""
     esc_loss_s: Annotated[float, Meta(ge=0.02, le=10)] = 3.0
     """Time for which the wheels turn on after the signal wire is pulled at half throttle. Measure
-    it with the wheels in the air; the default is the longest known. Above 0.3 the throttle is
-    limited to 0.3, and pigpiod is refused."""
+    it with the wheels in the air (hardware/first-drive.md); the default is the longest known.
+    Above 0.3 the throttle is limited to 0.3, and pigpiod is refused."""
     unguarded: bool = False
     """For a PCA9685 without OE: drive although nothing stops the chip when its bus fails."""
 

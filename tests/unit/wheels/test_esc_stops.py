@@ -1,5 +1,7 @@
 """Stops of an ESC on the kernel's PWM and on a PCA9685: neutral, held, then whole silence."""
 
+import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 from testkit.pins.fake_pins import FakePins
 from testkit.pins.hat import hat
+from testkit.pins.wheels import Chip
 from testkit.stops.pulses import PulseTrace, stop_faults
 
 from fpvbench.kernel_pwm import FakePwm
@@ -253,3 +256,42 @@ def test_script_cuts_no_pulse_short() -> None:
     words = script((13,), KERNEL.motors.esc)
     assert f"bc1 {1 << 13} " in words and "p 18" not in words and "w 18" not in words
     assert "s 18 1500 mils 100 ld v2 1 tag 2 s 18 0" in words
+
+
+ON_PIGPIOD = (
+    'pins.backend = "pigpio"',
+    "pins.pwm = []",
+    "motors.drive.esc_loss_s = 0.2",
+    'motors.drive.reverse = "direct"',
+)
+
+
+def watch_until_ended(chip: Chip, process: "subprocess.Popen[str]") -> PulseTrace:
+    """Poll the ESC's pulses until a process has ended, and a while longer."""
+    trace, ended_s = PulseTrace(polled=True), 0.0
+    while not ended_s or time.monotonic() < ended_s + 0.4:
+        pin = chip.soc.pin[18]
+        trace.note(pin.duty() * (pin.pwm & 0xFFFFFFFF))
+        if not ended_s and process.poll() is not None:
+            ended_s = time.monotonic()
+        time.sleep(0.001)
+    return trace
+
+
+def test_doctor_turns_an_armed_esc_both_ways_and_leaves_it_silent(tmp_path: Path) -> None:
+    with Chip(tmp_path) as chip:
+        lines = (*ON_PIGPIOD, f"pins.port = {chip.port}")
+        process = chip.start(
+            "fpvcar.wheels.dead_man_selftest",
+            f"--profile={paths.HARDWARE / 'rc-esc.toml'}",
+            f"--runtime={tmp_path}",
+            "--turn=0.3",
+            *(f"--set={line}" for line in lines),
+        )
+        trace = watch_until_ended(chip, process)
+    widths = trace.widths
+    assert max(widths) > 1540.0 and 0.0 < min(width for width in widths if width) < 1460.0
+    assert widths[-2:] == [NEUTRAL_US, 0.0]
+    first = next(pulses for pulses in trace.all if pulses.us > 1540.0)
+    neutral = next(pulses for pulses in trace.all if pulses.us == NEUTRAL_US)
+    assert (first.first_ns - neutral.first_ns) / 1e9 >= 1.0, "throttle before it was armed"
