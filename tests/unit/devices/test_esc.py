@@ -124,6 +124,14 @@ def test_brake_first_has_brake_then_neutral_then_reverse() -> None:
     assert drive.law.state is Throttle.REVERSE
 
 
+def test_direct_esc_reverses_at_once_and_waits_for_nothing() -> None:
+    drive = Drive(esc()).armed()
+    drive.hold(0.5, 0.1)
+    assert drive.law.due_s is None, "nothing is due while it drives"
+    assert drive.hold(-0.5, 0.02)[0] < NEUTRAL_US - 40.0
+    assert drive.law.state is Throttle.REVERSE and drive.law.due_s is None
+
+
 def test_brake_pulse_is_strong_enough_to_be_noticed() -> None:
     motor = esc(reverse="brake-first")
     pulse_us = Drive(motor).armed().hold(-0.01, 0.04)[-1]
