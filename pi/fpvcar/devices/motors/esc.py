@@ -42,6 +42,16 @@ class Throttle(enum.Enum):
     REVERSE = enum.auto()
 
 
+def pulse_of(esc: EscMotor, share: float) -> float:
+    """Return the pulse in us of a throttle of -1 to 1."""
+    if share == 0.0:
+        return esc.neutral_us
+    end_us = esc.forward_us if share > 0.0 else esc.reverse_us
+    span_us = abs(end_us - esc.neutral_us)
+    size_us = esc.dead_band_us + (span_us - esc.dead_band_us) * abs(share)
+    return esc.neutral_us + math.copysign(size_us, end_us - esc.neutral_us)
+
+
 class PulseLaw:
     """Pulse for a duty of -1 to 1 over time; neutral until armed."""
 
@@ -91,13 +101,7 @@ class PulseLaw:
     @property
     def pulse_us(self) -> float:
         """Pulse to send now."""
-        esc = self._esc
-        if self._share == 0.0:
-            return esc.neutral_us
-        end_us = esc.forward_us if self._share > 0.0 else esc.reverse_us
-        span_us = abs(end_us - esc.neutral_us)
-        size_us = esc.dead_band_us + (span_us - esc.dead_band_us) * abs(self._share)
-        return esc.neutral_us + math.copysign(size_us, end_us - esc.neutral_us)
+        return pulse_of(self._esc, self._share)
 
     @property
     def due_s(self) -> float | None:
