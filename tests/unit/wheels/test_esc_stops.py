@@ -255,7 +255,7 @@ def test_script_cuts_no_pulse_short() -> None:
     """`w`, `p` and `bc1` would end a servo's pulse in its middle; `s` does not."""
     words = script((13,), KERNEL.motors.esc)
     assert f"bc1 {1 << 13} " in words and "p 18" not in words and "w 18" not in words
-    assert "s 18 1500 mils 100 ld v2 1 tag 2 s 18 0" in words
+    assert "s 18 1500 mils 100 ld p6 1 tag 2 s 18 0" in words
 
 
 ON_PIGPIOD = (

@@ -8,7 +8,7 @@ PWM can leave its on-bits set; the next `p 0` clears them. Every register has on
 loses nothing.
 
 An ESC gets neutral pulses for HOLD_S first, because silence does not stop it; then `s 0`, which
-waits for the end of a pulse (gpioServo, pigpio.c). v2 is 1 after that: it happens once per trip.
+waits for the end of a pulse (gpioServo, pigpio.c). p6 is 1 after that: it happens once per trip.
 """
 
 import logging
@@ -38,10 +38,10 @@ def script(gpios: Sequence[int], esc: EscMotor | None = None) -> str:
     if esc is not None:
         servo = f"s {esc.output}"
         hold = f"{servo} {round(esc.neutral_us)} mils {round(HOLD_S * 1000)}"
-        stops += f" lda v2 cmp 1 jz 2 {hold} ld v2 1 tag 2 {servo} 0"
+        stops += f" lda p6 cmp 1 jz 2 {hold} ld p6 1 tag 2 {servo} 0"
     return (
         f"tag 0 mils {TICK_MS} lda p0 cmp v0 jz 1 "
-        "sta v0 ld v1 p1 ld v2 0 ld p8 0 jmp 0 "
+        "sta v0 ld v1 p1 ld p6 0 ld p8 0 jmp 0 "
         f"tag 1 dcr v1 jp 0 ld p8 1 {stops} ld v1 0 inr p9 jmp 0"
     )
 
@@ -63,7 +63,7 @@ class ScriptDeadMan:
         text = script(gpios, esc)
         self._id = self._call("store", self._client.store_script, text)
         self._started(lambda status: status != _INITIALISING)
-        start = [0, PATIENCE_TICKS, 0, 0, 0, 0, 0, magic, 1]
+        start = [0, PATIENCE_TICKS, 0, 0, 0, 0, 1, magic, 1]
         self._call("start", self._client.run_script, self._id, start)
         self._started(lambda status: status == RUNNING)
 
@@ -116,10 +116,10 @@ class PigpioBoard:
         """Connect, switch the motors off, arm the dead man. Raises PinsFault."""
         self._esc = esc = profile.motors.esc
         esc_pins = esc.pins() if esc else ()
-        self._gpios = gpios = tuple(set(profile.motor_pins()).difference(esc_pins))
+        self._gpios = gpios = tuple(pin for pin in profile.motor_pins() if pin not in esc_pins)
         self._pins = PigpioPins(profile.pins.host, profile.pins.port)
         try:
-            self._neutral()
+            self._end_pulses()
             for gpio in gpios:
                 self._pins.write(gpio, 0)
             self.dead_man = ScriptDeadMan(self._pins, gpios, esc=esc)
@@ -128,21 +128,21 @@ class PigpioBoard:
             self._pins.close()
             raise
 
-    def _neutral(self) -> None:
+    def _end_pulses(self) -> None:
+        """Hold an ESC at neutral, then end its pulses."""
         if self._esc is not None:
             self._pins.servo(self._esc.output, self._esc.neutral_us)
+            time.sleep(HOLD_S)
+            self._pins.servo(self._esc.output, 0)
 
     def close(self) -> None:
         """Switch everything off and remove the dead man, which stays if the daemon does not
         answer."""
         try:
-            self._neutral()
+            self._end_pulses()
             self._pins.write_together(self._gpios, 0)  # releases a brake at once
             for gpio in self._gpios:
                 self._pins.write(gpio, 0)
-            if self._esc is not None:
-                time.sleep(HOLD_S)
-                self._pins.servo(self._esc.output, 0)
             self.dead_man.remove()
         except PinsFault as fault:
             log.debug("closing: %s", fault)
