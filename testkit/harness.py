@@ -104,6 +104,10 @@ class PinWatch(Scope):
         """Return the present duties of the motor pins."""
         return tuple(self._soc.pin[gpio].duty() for gpio in self._pins)
 
+    def faults(self) -> list[str]:
+        """Return the faults of an ESC's pulses; other motors have none."""
+        return []
+
     def stopped_after_s(self, since_ns: int) -> float:
         """Return the seconds from `since_ns` to the last time at which the pins drove."""
         assert not self.now.driving, f"the motors still run: {self.now}"

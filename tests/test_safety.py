@@ -17,6 +17,7 @@ QUICK = "smoke or not (e2e or slow)"
 STOPS = "tests/e2e/stops/test_who_stops"
 TABLE = f"{STOPS}.py::test_car_stops_in_time"
 PWM = f"{STOPS}_linux.py::test_kernel_pwm_motors_stop_in_time"
+ESC = f"{STOPS}_esc.py::test_esc_on"
 DOCTOR = f"{STOPS}_doctor.py::test_doctor_move_stops_in_time[doctor --move:"
 UNIT = "tests/unit"
 ROWS = {
@@ -44,6 +45,17 @@ ROWS = {
     "an I2C error on a PCA9685": [
         f"{UNIT}/wheels/test_hat.py::test_failed_bus_with_oe_stops_the_car_at_once",
         f"{UNIT}/wheels/test_hat.py::test_car_stops_when_the_failed_bus_is_back",
+    ],
+    "with an [ESC](#a-car-with-an-esc) on `pigpiod`: `wheels`": [
+        f"{ESC}_pigpiod_stops_in_time[wheels killed]"
+    ],
+    "with an ESC on the kernel's PWM or a PCA9685": [
+        f"{ESC}_kernel_pwm_stops_in_time[wheels stopped]",
+        f"{ESC}_pca9685_by_guardian_stops_in_time[guardian hangs]",
+    ],
+    "with an ESC on `pigpiod`: `pigpiod` dies": [f"{ESC}_pigpiod_stops_in_time[pigpiod killed]"],
+    "with an ESC on a PCA9685: an I2C error": [
+        f"{ESC}_pca9685_with_oe_stops_in_time[I2C error, OE wired]"
     ],
     "`wheels` resumes after a hang": [
         f"{UNIT}/wheels/test_controller.py::test_queued_packets_after_a_stall_move_nothing"

@@ -14,7 +14,7 @@ def main() -> None:
     """Release the pins; the supervisor then restarts pigpiod."""
     parser = argparse.ArgumentParser("python -m fpvbench.pins_off")
     parser.add_argument("--soc", type=Path, required=True)
-    parser.add_argument("pins", nargs="+", type=int, metavar="GPIO")
+    parser.add_argument("pins", nargs="*", type=int, metavar="GPIO")
     options = parser.parse_args()
     let_go(chip.attach(options.soc), options.pins)
 

@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,10 +40,16 @@ class Fault:
 
 
 Pair = tuple[Fault, Fault]
-FAULTS = tuple(Fault(part, kind) for part in PARTS for kind in KINDS)
-PAIRS: tuple[Pair, ...] = tuple(
-    (one, other) for one, other in itertools.permutations(FAULTS, 2) if one.part != other.part
-)
+
+
+def pairs(parts: Sequence[str]) -> tuple[Pair, ...]:
+    """Return each pair of faults of different parts."""
+    faults = [Fault(part, kind) for part in parts for kind in KINDS]
+    both = itertools.permutations(faults, 2)
+    return tuple((one, other) for one, other in both if one.part != other.part)
+
+
+PAIRS = pairs(PARTS)
 
 GRAVEST = tuple(
     (Fault(*one.split()), Fault(*other.split()))
@@ -59,6 +66,13 @@ GRAVEST = tuple(
 """Pairs with which the car once drove on, or that leave the fewest parts; the others are drawn."""
 
 
+def children_of(pid: int) -> list[str]:
+    """Return the process ids of a process's children; [] after its end."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return []
+
+
 class HelperFault(threading.Thread):
     """Thread that signals the first helper process of a bench as soon as it runs."""
 
@@ -69,10 +83,8 @@ class HelperFault(threading.Thread):
 
     def run(self) -> None:
         """Search until a helper was found, or the run is over."""
-        parent = str(self._bench.process.pid)
-        children = Path(f"/proc/{parent}/task/{parent}/children")
         while not self.over.is_set():
-            for pid in map(int, children.read_text().split()):
+            for pid in map(int, children_of(self._bench.process.pid)):
                 with contextlib.suppress(OSError):
                     words = Path(f"/proc/{pid}/cmdline").read_bytes()
                     if b"fpvbench.pins_off" in words:
@@ -107,6 +119,8 @@ class Faults:
             with contextlib.suppress(AssertionError):  # the camera ended with `run`
                 return self._bench.cameras()
             return []
+        if part == "guardian":
+            return [int(pid) for pid in children_of(self._bench.pid("wheels"))]
         return [self._bench.pid(part)]
 
     def mend(self) -> None:

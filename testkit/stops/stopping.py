@@ -42,6 +42,8 @@ class Cause(Generic[S]):
     """`run` does not answer until it is mended."""
     throttle: float = 1.0
     guard: str = "off"
+    silent: bool = False
+    """Whether the pulses of an ESC end at once, without neutral."""
 
 
 def one_stop(
@@ -71,6 +73,8 @@ def one_stop(
             cause.mend(scene)
         time.sleep(STAYS_S)
         stood_still(watch, stood, cause.name)
+        faults = [] if cause.silent else watch.faults()
+        assert faults == [], f"{cause.name}: {faults}"
     return taken_s
 
 

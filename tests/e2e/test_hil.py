@@ -51,6 +51,29 @@ def figures(found: Report | list[Result]) -> str:
     return "\n".join(map(runner.line, every))
 
 
+ESC = (
+    'pins.backend = "pigpio"',
+    "motors.drive = {}",
+    'motors.drive.driver = "esc"',
+    "motors.drive.signal = 17",
+    "motors.drive.esc_loss_s = 0.2",
+    "motors.drive.slew_per_s = 4",
+    "motors.steer = {}",
+    'motors.steer.driver = "servo"',
+    "motors.steer.signal = 24",
+    "rig.loops = [5, 6]",
+)
+
+
+def test_hil_measures_the_pulses_of_an_esc(tmp_path: Path) -> None:
+    settings = (f"--set={line}" for line in ESC)
+    words = command("--only", "esc-pulses", "--report", str(tmp_path), *settings)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (result,) = report(tmp_path).results
+    assert result.worst is not None and result.worst <= 5.0
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize("pins", BENCH_PINS)
 def test_hil_measures_the_bench_and_writes_a_report(tmp_path: Path, pins: str) -> None:

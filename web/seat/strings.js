@@ -17,11 +17,13 @@ export const STRINGS = {
   /** Why the page gets no new picture; '' if it does not know. */
   noPicture: (/** @type {{trouble: string, fault: string}} */ {trouble, fault}) => (trouble === 'unsupported' ? t.noVideo
     : trouble === 'tap' ? t.tapForPicture : trouble ? fill(t.notDecoded, {reason: fault}) : ''),
-  /** The limits of a grown-up; t.hudGuard loads later. */
-  max: (/** @type {number} */ limit, /** @type {{mode: string, measured?: boolean} | null} */ guard = null) => {
+  /** The limits of a grown-up; t.hudGuard and t.hudUnguarded load later. */
+  max: (/** @type {number} */ limit, /** @type {{mode: string, measured?: boolean} | null} */ guard = null,
+    /** A car that nothing stops if its PCA9685 fails. */ unguarded = false) => {
     const modes = /** @type {Record<string, string> | undefined} */ (t.hudGuard);
     const mode = guard?.mode === 'limit' && guard.measured === false ? 'unmeasured' : guard?.mode;
-    return [fill(t.max, {much: percent(limit)}), mode ? modes?.[mode] : ''].filter(Boolean).join(' · ');
+    return [fill(t.max, {much: percent(limit)}), mode ? modes?.[mode] : '', unguarded ? t.hudUnguarded : '']
+      .filter(Boolean).join(' · ');
   },
   drivePercent: (/** @type {number} */ value) => deflection(value, t.drive, t.forward, t.back),
   steerPercent: (/** @type {number} */ value) => deflection(value, t.steer, t.left, t.right),

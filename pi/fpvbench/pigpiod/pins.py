@@ -249,7 +249,8 @@ class Pins:
             self._lines.changed(gpio, now_us)
             return
         on_ns, period_ns = on_us * 1000, period_us * 1000
-        if old is None or (old.on_ns, old.period_ns) != (on_ns, period_ns):
+        same = old is not None and (old.on_ns, old.period_ns) == (on_ns, period_ns)
+        if not same:
             level = self._lines.level(gpio, now_us)
             train = PulseTrain.replacing(old, on_ns, period_ns, now_us, level, chip.MODE_OUTPUT)
             self._lines.set_train(gpio, train, now_us)
@@ -257,7 +258,8 @@ class Pins:
             pin.pwm = on_us << 32 | period_us
         else:
             pin.out, pin.pwm = 1, 0
-        self._lines.changed(gpio, now_us)
+        if not same:  # otherwise an edge of the running train, not recorded yet, would seem late
+            self._lines.changed(gpio, now_us)
 
     def _hardware_train(self, gpio: int, channel: Channel, mode: int, now_us: int) -> None:
         pin = self._pins[gpio]

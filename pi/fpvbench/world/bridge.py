@@ -1,6 +1,7 @@
 """Behaviour of each motor's bridge for the levels of its pins, chip by chip. Pure."""
 
 import math
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ from fpvcar.config import (
     HAT_CHANNELS,
     AnyMotor,
     DcMotor,
+    EscMotor,
+    HatEsc,
     HatServo,
     L298n,
     MotorHat,
@@ -99,11 +102,17 @@ class Wiring:
     """Connection of outputs and bridges, by the profile. `invert` swaps a motor's
     leads; `balance` makes one side weaker than the other."""
 
-    def __init__(self, motors: Motors, oe: int | None = None, hat_hz: int = 1526) -> None:
-        """`oe` is the GPIO at the OE of a PCA9685, `hat_hz` its frequency."""
+    def __init__(
+        self, motors: Motors, oe: int | None = None, hat_hz: int = 1526, armed: bool = True
+    ) -> None:
+        """`oe` is the GPIO at the OE of a PCA9685, `hat_hz` its frequency. `armed`: an ESC is armed
+        already, as for an observer that begins in the middle of a drive."""
+        from fpvbench.world.esc import EscModel  # not above: it needs Bridge
+
         self._motors, self._oe, self._hat_hz = motors.pair, oe, hat_hz
         self._differential = motors.differential
         self._weaker = max(-motors.balance, 0.0), max(motors.balance, 0.0)
+        self.esc = EscModel(motors.esc, armed) if motors.esc else None
 
     @property
     def losses(self) -> tuple[Losses, Losses]:
@@ -132,6 +141,10 @@ class Wiring:
         return Bridges(left_bridge, right_bridge, differential=self._differential)
 
     def _bridge(self, motor: AnyMotor, soc: Soc) -> Bridge:
+        if isinstance(motor, EscMotor):
+            assert self.esc is not None
+            state = self.esc.step(self.pulse_us(motor, soc), time.monotonic())
+            return state._replace(drive=-state.drive) if motor.invert else state
         assert isinstance(motor, DcMotor)
         if isinstance(motor, MotorHat):
             on = self._enabled(soc)
@@ -142,13 +155,16 @@ class Wiring:
         return state._replace(drive=-state.drive) if motor.invert else state
 
     def _turned(self, servo: Servo | HatServo, soc: Soc) -> ServoState:
-        if isinstance(servo, HatServo):
-            pulse_us = soc.hat.duty(servo.channel) * soc.hat.period_us()
-            pulse_us *= self._enabled(soc)
-        else:
-            pin = soc.pin[servo.signal]
-            pulse_us = pin.duty() * (pin.pwm & 0xFFFFFFFF)
+        pulse_us = self.pulse_us(servo, soc)
         return ServoState(math.radians(servo.deg(pulse_us)) if pulse_us else None)
+
+    def pulse_us(self, motor: Servo | HatServo | EscMotor, soc: Soc) -> float:
+        """Return the width of the pulses at a servo or an ESC, 0 for none."""
+        if isinstance(motor, HatServo | HatEsc):
+            pulse_us = soc.hat.duty(motor.channel) * soc.hat.period_us()
+            return float(pulse_us * self._enabled(soc))
+        pin = soc.pin[motor.output]
+        return float(pin.duty() * (pin.pwm & 0xFFFFFFFF))
 
     def _enabled(self, soc: Soc) -> bool:
         """Return True if OE is enabled: its wire has a pull-up, so a low output enables it."""

@@ -228,7 +228,7 @@ def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
 
     A loop that falls behind by more than five ticks skips the lost time.
     """
-    wiring = Wiring(profile.motors, profile.pca9685.oe, profile.hat_hz())
+    wiring = Wiring(profile.motors, profile.pca9685.oe, profile.hat_hz(), armed=False)
     world = World(seed, profile.battery, losses=wiring.losses)
     # the previous writer was killed during a write
     soc.world.sequence += soc.world.sequence % 2

@@ -16,11 +16,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fpvcar.config import ConfigError, profiles, raspberry_pi_os
+from fpvcar.config.motors import ChipStop, PwmStop
 from fpvcar.devices import backends
 from fpvcar.runtime import paths
 from fpvcar.wheels import pins_off_client, service
 
-SwitchOff = Callable[[Sequence[int], Sequence[tuple[int, int]], Sequence[tuple[int, str]]], int]
+SwitchOff = Callable[[Sequence[int], Sequence[ChipStop], Sequence[PwmStop]], int]
 NEXT_STEP = (
     "the motors could not be switched off: sudo fpvcar stop; sudo systemctl stop fpvcar-wheels; "
     "else cut the power"
@@ -62,12 +63,12 @@ def runtimes() -> list[Path]:
 
 def pins_of(
     profile: Path, overrides: Sequence[str], runtimes: Sequence[Path]
-) -> tuple[list[int], list[tuple[int, int]], list[tuple[int, str]]]:
-    """Return motor pins, PCA9685 as (bus, address), and PWM as (GPIO, device): the profile's,
-    and those that each `wheels` has published. Raises ConfigError if both sources are empty."""
+) -> tuple[list[int], list[ChipStop], list[PwmStop]]:
+    """Return motor pins, PCA9685 and PWM: the profile's, and those that each `wheels` has
+    published. Raises ConfigError if both sources are empty."""
     gpios: set[int] = set()
-    chips: set[tuple[int, int]] = set()
-    pwm: set[tuple[int, str]] = set()
+    chips: set[ChipStop] = set()
+    pwm: set[PwmStop] = set()
     for runtime in runtimes:
         try:
             text = (runtime / pins_off_client.MOTOR_PINS).read_text()

@@ -17,7 +17,10 @@ from fpvcar.config.base import (
 from fpvcar.config.motors import (
     AnyMotor as AnyMotor,
     DcMotor as DcMotor,
+    Esc as Esc,
+    EscMotor as EscMotor,
     HAT_CHANNELS as HAT_CHANNELS,
+    HatEsc as HatEsc,
     HatServo as HatServo,
     L298n as L298n,
     Motor as Motor,

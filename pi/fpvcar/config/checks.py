@@ -8,9 +8,11 @@ from typing import Any, get_type_hints
 from msgspec import Struct
 
 from fpvcar.config.base import ConfigError, Gpio, LowGpio
+from fpvcar.config.esc import esc_warnings, refuse_esc
 from fpvcar.config.motors import (
     HAT_CHANNELS,
     DcMotor,
+    HatEsc,
     HatServo,
     L298n,
     MotorHat,
@@ -45,6 +47,7 @@ NAME = re.compile(r"[A-Za-z0-9-]{1,24}")
 def refuse_clashes(profile: Profile) -> None:
     """Raise ConfigError for the first clash."""
     _refuse_other_motors(profile)
+    refuse_esc(profile)
     refuse_kernel_pwm(profile)
     _refuse_shared_pins(profile)
     _refuse_held_up(profile.motors)
@@ -69,7 +72,7 @@ def warnings(profile: Profile) -> list[str]:
         for name, motor in profile.motors.named
         if isinstance(motor, L298n) and not L298N_LEAST_V <= low_v < high_v <= L298N_MOST_V
     ]
-    return jumper + [
+    return [*jumper, *esc_warnings(profile)] + [
         f"{place} = {gpio}: GPIO 0 to 8 are pulled up until the program "
         "runs, so the motor may turn at the start; wire 10 kΩ from this input to "
         "ground, or use GPIO 9 to 27"
@@ -256,7 +259,7 @@ def _refuse_other_motors(profile: Profile) -> None:
     for name, motor in motors.named:
         if name != "steer" and isinstance(motor, ServoMotor):
             raise ConfigError(f"motors.{name}: expected a motor; a servo can only steer")
-        if motors.on_hat and not isinstance(motor, MotorHat | HatServo):
+        if motors.on_hat and not isinstance(motor, MotorHat | HatServo | HatEsc):
             raise ConfigError(
                 f"motors.{name} is on GPIO and the other motor on the PCA9685: expected "
                 "both on the same, because one dead man's switch stops both"
@@ -271,11 +274,12 @@ def _refuse_other_motors(profile: Profile) -> None:
                 f"motors.steer.channel = {second.channel}: already used by M{first.port} "
                 "of the HAT; expected 0, 1, 14 or 15"
             )
+    if isinstance(second, HatServo) or isinstance(first, HatEsc):
         low, high = SERVO_HZ
         if not low <= profile.hat_hz() <= high:
             raise ConfigError(
                 f"pca9685.pwm_hz = {profile.hat_hz()}: expected {low} to {high} for the "
-                "servo; all outputs share one prescaler"
+                "servo or ESC; all outputs share one prescaler"
             )
 
 

@@ -1,6 +1,6 @@
-"""Drive hardware in a car's profile: motors, servos, and their PWM chip."""
+"""Drive hardware in a car's profile: motors, ESCs, servos, and their PWM chip."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -9,7 +9,7 @@ from fpvcar.config.base import ConfigError, Gpio, LowGpio, Section, Share
 
 class Motor(Section, frozen=True, tag_field="driver"):
     """Motor that moves the car, or actuator of its front wheels. `driver` names the hardware
-    behind it; the default is half of an MX1508. A servo can only steer."""
+    behind it; the default is half of an MX1508. A servo can only steer, an ESC only drive."""
 
     invert: bool = False
     """Swap the two directions of a motor or servo that is mounted the other way round."""
@@ -184,7 +184,80 @@ class HatServo(ServoMotor, frozen=True, kw_only=True, tag="hat-servo"):
         return self.channel
 
 
-AnyMotor = Mx1508 | L298n | MotorHat | Servo | HatServo
+PulseUs = Annotated[float, Meta(ge=1000, le=2000)]
+LOSS_S = 0.3
+"""Longest time for which an ESC may run on without pulses, where no process can send neutral."""
+UNSURE_LIMIT = 0.3
+"""Share of full throttle with an ESC that runs on for longer than LOSS_S."""
+
+
+class EscMotor(Motor, frozen=True):
+    """Electronic speed control (ESC) of an RC car, with its motor. Its neutral pulse stops the
+    motor; without pulses the ESC stops by itself only after `esc_loss_s`."""
+
+    neutral_us: Annotated[float, Meta(ge=1300, le=1700)] = 1500.0
+    """Pulse at which the wheels stand."""
+    forward_us: PulseUs = 2000.0
+    """Pulse of full throttle forward, as taught to the ESC."""
+    reverse_us: PulseUs = 1000.0
+    """Pulse of full throttle backward, as taught to the ESC."""
+    dead_band_us: Annotated[float, Meta(ge=0, le=150)] = 40.0
+    """Distance from neutral at which the wheels begin to turn."""
+    arm_s: Annotated[float, Meta(ge=1, le=10)] = 1.0
+    """Time of neutral pulses before the first throttle, and again after a gap in the pulses."""
+    reverse: Literal["direct", "brake-first", "forward-only"] = "brake-first"
+    """Reaction of the ESC to a reverse pulse: "direct" drives backward; "brake-first" brakes
+    the first time, and drives backward after neutral; "forward-only" has no reverse."""
+    limit: Annotated[float, Meta(ge=0.05, le=1)] = 0.3
+    """Largest share of full throttle. Raise it after the first drives."""
+    esc_loss_s: Annotated[float, Meta(ge=0.02, le=10)] = 3.0
+    """Time for which the wheels turn on after the signal wire is pulled at half throttle. Measure
+    it with the wheels in the air (hardware/first-drive.md); the default is the longest known.
+    Above 0.3 the throttle is limited to 0.3, and pigpiod is refused."""
+    unguarded: bool = False
+    """For a PCA9685 without OE: drive although nothing stops the chip when its bus fails."""
+
+    @property
+    def output(self) -> int:
+        """GPIO, or output of the PCA9685, with the ESC's pulses."""
+        raise NotImplementedError
+
+    @property
+    def top(self) -> float:
+        """Largest share of full throttle that is sent."""
+        return self.limit if self.esc_loss_s <= LOSS_S else min(self.limit, UNSURE_LIMIT)
+
+
+class Esc(EscMotor, frozen=True, kw_only=True, tag="esc"):
+    """ESC on a GPIO, without a PCA9685."""
+
+    signal: LowGpio
+    """Output to the ESC's signal wire, with 10 kΩ to ground near the ESC."""
+
+    @property
+    def output(self) -> int:
+        return self.signal
+
+    def pins(self) -> tuple[int, ...]:
+        return (self.signal,)
+
+
+class HatEsc(EscMotor, frozen=True, kw_only=True, tag="hat-esc"):
+    """ESC on a PCA9685, such as a servo board."""
+
+    channel: Annotated[int, Meta(ge=0, le=15)]
+    """Output of the chip."""
+
+    @property
+    def output(self) -> int:
+        return self.channel
+
+
+AnyMotor = Mx1508 | L298n | MotorHat | Servo | HatServo | Esc | HatEsc
+PwmStop = tuple[int, str] | tuple[int, str, int]
+"""Pin on the kernel's PWM to switch off: GPIO, device; for an ESC also its neutral pulse in us."""
+ChipStop = tuple[int, int] | tuple[int, int, int, int]
+"""PCA9685 to switch off: bus, address; for an ESC also its channel and neutral pulse in us."""
 DEFAULT_DRIVER = "mx1508"
 """Driver of a motor in old profiles, written when there was only this one."""
 
@@ -233,7 +306,25 @@ class Motors(Section, frozen=True):
     @property
     def on_hat(self) -> bool:
         """Whether the motors are driven by a PCA9685 instead of GPIO."""
-        return any(isinstance(motor, MotorHat | HatServo) for motor in self.pair)
+        return any(isinstance(motor, MotorHat | HatServo | HatEsc) for motor in self.pair)
+
+    @property
+    def esc(self) -> EscMotor | None:
+        """The car's ESC, if it has one."""
+        first = self.pair[0]
+        return first if isinstance(first, EscMotor) else None
+
+    def pwm_stop(self, gpio: int, device: str) -> PwmStop:
+        """Return GPIO and device of a pin on the kernel's PWM, and the neutral pulse of an ESC."""
+        esc = self.esc
+        if esc is None or gpio not in esc.pins():
+            return gpio, device
+        return gpio, device, round(esc.neutral_us)
+
+    def chip_stop(self, bus: int, address: int) -> ChipStop:
+        """Return bus and address of the PCA9685, and channel and neutral pulse of an ESC."""
+        esc = self.esc
+        return (bus, address) if esc is None else (bus, address, esc.output, round(esc.neutral_us))
 
 
 class Pca9685(Section, frozen=True):

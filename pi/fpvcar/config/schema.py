@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from fpvcar.config.base import Gpio, Positive, PwmGpio, Section, Share
-from fpvcar.config.motors import HatServo, Motors, Pca9685
+from fpvcar.config.motors import ChipStop, HatEsc, HatServo, Motors, Pca9685, PwmStop
 from fpvcar.config.sensors import Depth, Mounted, Sensors
 
 Colour = Literal["red", "yellow", "green", "blue", "purple", "white"]
@@ -381,20 +381,20 @@ class Profile(Section, frozen=True):
         oe = self.pca9685.oe if self.motors.on_hat else None
         return self.line_pins() if oe is None else (*self.line_pins(), oe)
 
-    def stop_pwm(self) -> tuple[tuple[int, str], ...]:
-        """Return GPIO and device of each motor pin on the kernel's PWM."""
-        return tuple((gpio, self.pins.pwm_device) for gpio in self.pins.pwm)
+    def stop_pwm(self) -> tuple[PwmStop, ...]:
+        """Return each motor pin on the kernel's PWM, and how to stop it."""
+        return tuple(self.motors.pwm_stop(gpio, self.pins.pwm_device) for gpio in self.pins.pwm)
 
-    def stops(self) -> tuple[Sequence[int], Sequence[tuple[int, int]], Sequence[tuple[int, str]]]:
+    def stops(self) -> tuple[Sequence[int], Sequence[ChipStop], Sequence[PwmStop]]:
         """Return everything that a stop past all daemons needs: pins, chips and PWM."""
         return self.stop_pins(), self.stop_chips(), self.stop_pwm()
 
-    def stop_chips(self) -> tuple[tuple[int, int], ...]:
-        """Return bus and address of a PCA9685 that can move the car."""
+    def stop_chips(self) -> tuple[ChipStop, ...]:
+        """Return a PCA9685 that can move the car, and how to stop it."""
         hat = self.pca9685
-        return ((hat.bus, hat.address),) if self.motors.on_hat else ()
+        return (self.motors.chip_stop(hat.bus, hat.address),) if self.motors.on_hat else ()
 
     def hat_hz(self) -> int:
         """Return the frequency of the PCA9685's outputs."""
-        servo = any(isinstance(motor, HatServo) for motor in self.motors.pair)
+        servo = any(isinstance(motor, HatServo | HatEsc) for motor in self.motors.pair)
         return self.pca9685.pwm_hz or (50 if servo else 1526)

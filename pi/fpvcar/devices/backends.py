@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fpvcar.config import Camera, Profile
+from fpvcar.config.motors import ChipStop, PwmStop
 from fpvcar.config.pwm import MOST_HZ, over_peak
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
@@ -217,7 +218,7 @@ def pwm_reason(profile: Profile, root: Path) -> str:
     from fpvcar.devices.linux import pins_off
 
     chips = str(root / pins_off.PWM_CLASS.lstrip("/"))
-    for gpio, device in profile.stop_pwm():
+    for gpio, device, *_ in profile.stop_pwm():
         try:
             pins_off.find_pwm(gpio, device, chips)
         except OSError as fault:
@@ -307,18 +308,15 @@ async def motors_proven_off(profile: Profile) -> bool:
     return await tripped.motors_off(profile.pins.host, profile.pins.port, PROOF_S)
 
 
-def switch_off(
-    gpios: Sequence[int], chips: Sequence[tuple[int, int]], pwm: Sequence[tuple[int, str]]
-) -> int:
+def switch_off(gpios: Sequence[int], chips: Sequence[ChipStop], pwm: Sequence[PwmStop]) -> int:
     """Stop motors past every daemon: pins to inputs with pull-down, all outputs of each PCA9685
-    (bus, address) and the kernel's PWM (GPIO, device) off. Prints each action; returns the exit
-    status."""
+    and the kernel's PWM off. Prints each action; returns the exit status."""
     from fpvcar.devices.linux import pins_off
 
     return pins_off.stop(gpios, chips, pwm)
 
 
-def published_pins(text: str) -> tuple[list[int], list[tuple[int, int]], list[tuple[int, str]]]:
+def published_pins(text: str) -> tuple[list[int], list[ChipStop], list[PwmStop]]:
     """Parse the GPIOs, PCA9685 and PWM of a motor-pins file written by `wheels`. Raises
     OSError."""
     from fpvcar.devices.linux import pins_off

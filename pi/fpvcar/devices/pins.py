@@ -5,6 +5,10 @@ from typing import NamedTuple, Protocol
 
 from fpvcar.runtime.workers import DeviceLost
 
+HOLD_S, CYCLE_S = 0.1, 0.025
+"""Time of neutral pulses before an ESC gets none: more than three periods, after the one under
+way; and a period, for the last pulse to end."""
+
 
 class PinsFault(DeviceLost):
     """Raised when pins do not obey. The owner closes its connection and opens a new one."""

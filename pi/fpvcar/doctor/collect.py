@@ -189,7 +189,7 @@ def _trip(
         return INVALID_PROFILE
     if profile.motors.on_hat:
         if not isinstance(answering, Unasked):
-            if not set(profile.stop_chips()) <= answering:
+            if not {chip[:2] for chip in profile.stop_chips()} <= answering:
                 return NO_PINS
         return machine.trip()
     if not isinstance(pins, Works) or isinstance(pwm, Broken):

@@ -5,15 +5,15 @@ The order, for each motor:
     wish -1..1  -> trim -> slew -> dead band .. voltage limit -> invert -> duty -1..1
 
 Slew is in shares of full throttle, the other steps are in shares of the battery's voltage. A servo
-gets trim and slew only; its driver does the other steps. With one motor per side, slew applies to
-throttle and turn. Each side is trimmed when they are mixed. Finally the stronger side is slowed by
-a share of its voltage, so that the car runs straight at any throttle.
+gets trim and slew only, an ESC its own limit too; their drivers do the other steps. With one motor
+per side, slew applies to throttle and turn. Each side is trimmed when they are mixed. Finally the
+stronger side is slowed by a share of its voltage, so that the car runs straight at any throttle.
 """
 
 import math
 from typing import NamedTuple
 
-from fpvcar.config import Battery, DcMotor, Motor, Motors, ServoMotor
+from fpvcar.config import Battery, DcMotor, EscMotor, Motor, Motors, ServoMotor
 
 FIRST_STEP = 0.02
 """First step of a motor from rest: just over its dead band."""
@@ -94,16 +94,18 @@ def slewed(start_share: float, goal: float, most: float) -> float:
 
 
 def top_duty(motor: Motor, volts: float) -> float:
-    """Return the duty at which the motor's mean voltage is its `max_volts`."""
+    """Return the duty at which the motor's mean voltage is its `max_volts`; an ESC's limit."""
+    if isinstance(motor, EscMotor):
+        return motor.top
     return min(1.0, motor.max_volts / volts) if isinstance(motor, DcMotor) else 1.0
 
 
 def duty(value: float, motor: Motor, volts: float) -> float:
     """Map 0..1 to the useful duties, from the dead band to the limit."""
-    if value == 0.0 or not isinstance(motor, DcMotor):
+    if value == 0.0 or not isinstance(motor, DcMotor | EscMotor):
         return value
     top = top_duty(motor, volts)
-    bottom = min(motor.dead_band, top)
+    bottom = min(motor.dead_band, top) if isinstance(motor, DcMotor) else 0.0
     size = bottom + (top - bottom) * abs(value)
     return math.copysign(size, -value if motor.invert else value)
 

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from fpvcar import __version__
 from fpvcar.config import Profile
+from fpvcar.config.esc import unguarded
 from fpvcar.drive.gate import GROWN_UPS, Cause, Latches
 from fpvcar.runtime.texts import Text
 from fpvcar.seat.drive_socket import Session
@@ -68,6 +69,7 @@ class CarState:
             named=self._name.chosen,
             cameras=self._cameras.further,
             features=tuple(feature.name for feature in self._features),
+            unguarded=unguarded(profile),
         )
 
     def next_round(self, nonce: int) -> None:

@@ -24,6 +24,7 @@ from types import FrameType
 from fpvcar import config
 from fpvcar.config import profiles, raspberry_pi_os
 from fpvcar.devices import backends
+from fpvcar.devices.motors.esc import AWAKE_S as ESC_AWAKE_S
 from fpvcar.devices.pins import DeadMan, PinsFault
 from fpvcar.drive import mixing
 from fpvcar.wheels.controller import Wheels
@@ -154,6 +155,8 @@ def turn(
             for index, name in enumerate(profile.motors.names):
                 motor, full_v = profile.motors.pair[index], profile.battery.full_v
                 duty = mixing.duty(SHARE, motor, full_v)
+                arms_s = motor.arm_s + ESC_AWAKE_S if isinstance(motor, config.EscMotor) else 0.0
+                _hold_duty(wheels, index, 0.0, arms_s, end_request)
                 for _ in range(TRIES):
                     refusal = _both_ways(wheels, index, duty, turn_s, end_request)
                     if not refusal:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fpvcar.config import Profile
+from fpvcar.config.motors import ChipStop, PwmStop
 from fpvcar.devices import backends
 from fpvcar.devices.motors.bridge import MotorBoard
 from fpvcar.runtime import files
@@ -50,16 +51,15 @@ def ask_helper(path: Path, pid: int = 0) -> bool:
 
 
 def write_pins(
-    runtime: Path,
-    gpios: Sequence[int],
-    chips: Sequence[tuple[int, int]] = (),
-    pwm: Sequence[tuple[int, str]] = (),
+    runtime: Path, gpios: Sequence[int], chips: Sequence[ChipStop] = (), pwm: Sequence[PwmStop] = ()
 ) -> None:
-    """Write the list of pins for the helper to release, and of PCA9685 chips (bus, address) and
-    the kernel's PWM (GPIO, device) to switch off. Raises OSError."""
+    """Write the list of pins for the helper to release, and of PCA9685 chips and the kernel's PWM
+    to switch off. Raises OSError."""
     path = runtime / MOTOR_PINS
-    named = [f"i2c-{bus}:{address:#x}" for bus, address in chips]
-    named += [f"pwm-{gpio}:{device}" for gpio, device in pwm]
+    named = [
+        ":".join((f"i2c-{bus}", f"{address:#x}", *map(str, esc))) for bus, address, *esc in chips
+    ]
+    named += [":".join((f"pwm-{gpio}", device, *map(str, esc))) for gpio, device, *esc in pwm]
     entries = " ".join([*map(str, gpios), *named])
     files.write_whole(path, [f"{entries}\n".encode()])
     path.chmod(0o640)  # the helper runs in this group

@@ -17,7 +17,8 @@ class Welcome(Down, tag="welcome", frozen=True):
     `range_stale_ms` is the age from which a range counts as unseen. `video` identifies the page in
     requests for pictures: /ws/video?id=... It is no secret and gives no right to the seat. `named`
     is False until the car's name has been chosen. `cameras` has the names of further cameras:
-    /ws/video?id=...&camera=NAME. `features` has the names of its features.
+    /ws/video?id=...&camera=NAME. `features` has the names of its features. `unguarded`: nothing
+    stops the motor if its PCA9685 fails.
     """
 
     v: int
@@ -38,6 +39,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     named: bool = True
     cameras: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    unguarded: bool = False
 
 
 class CarName(Down, tag="car_name", frozen=True):

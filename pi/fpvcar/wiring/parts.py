@@ -6,6 +6,8 @@ from typing import Any
 from fpvcar.config import (
     AnyMotor,
     DcMotor,
+    EscMotor,
+    HatEsc,
     HatServo,
     L298n,
     MotorHat,
@@ -18,7 +20,7 @@ from fpvcar.config import (
 )
 from fpvcar.config.checks import L298N_LEAST_V, L298N_MOST_V, LOWEST_DOWN
 from fpvcar.config.pwm import MOST_HZ, OverPeak, over_peak
-from fpvcar.wiring import plan, rig
+from fpvcar.wiring import esc, plan, rig
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
 from fpvcar.wiring.plan import PI_3V3, PI_5V, PI_GND, End, Part, Plan, Terminal, Use
 
@@ -44,7 +46,6 @@ DIVIDER = (
     "Divider: 1 kΩ from Echo to the GPIO, 2 kΩ from the GPIO to ground. Echo is 5 V, "
     "and a GPIO tolerates 3.3 V."
 )
-OWN_5V = "A servo needs its own 5 V regulator, never the 5 V of the Pi."
 ONE_TERMINAL = "One terminal with two wires: it connects the ground of the Pi to the battery's."
 SOCKET = "The regulator's USB plug goes into the Pi's power socket."
 JUMPERS = "Remove the jumpers from ENA and ENB."
@@ -134,7 +135,8 @@ def _supply(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
     yield Part(REGULATOR, (*_power(profile, "IN +", "IN -"), Terminal("USB")))
     plug = Terminal("USB", End(REGULATOR, "USB"), plan.FIVE_V, "", (SOCKET,))
     yield Part("Pi's power socket", (plug,))
-    if any(isinstance(motor, Servo | HatServo) for motor in motors.values()):
+    servo = any(isinstance(motor, Servo | HatServo) for motor in motors.values())
+    if servo and profile.motors.esc is None:
         outputs = Terminal("OUT +"), Terminal("OUT -")
         yield Part(SERVO_REGULATOR, (*_power(profile, "IN +", "IN -"), *outputs))
 
@@ -185,6 +187,9 @@ def _drivers(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
         power = _driver_power(profile, "12V", "GND", (LOGIC_JUMPER,))
         yield Part(L298N, (*_l298n(enabled), *power, Terminal("5V")))
         yield _capacitor(profile, L298N)
+    if (motor := profile.motors.esc) is not None:
+        channel = End(PCA9685, f"channel {motor.output}")
+        yield esc.esc_part(motor, channel, _power(profile, "battery +", "battery -"))
     if profile.motors.on_hat:
         yield _hat(profile, list(motors.values()))
         if any(isinstance(motor, MotorHat) for motor in motors.values()):
@@ -227,13 +232,16 @@ def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
     if dc:
         terminals += _power(profile, "motor +", "motor -")
         terminals += [Terminal(f"M{port} {lead}") for port in range(1, 5) for lead in (1, 2)]
+    terminals += [
+        Terminal(f"channel {motor.channel}") for motor in motors if isinstance(motor, HatEsc)
+    ]
     for servo in (motor for motor in motors if isinstance(motor, HatServo)):
-        feed = End(SERVO_REGULATOR, "OUT +"), End(SERVO_REGULATOR, "OUT -")
+        *feed, own = esc.servo_feed(profile.motors, SERVO_REGULATOR)
         terminals += [
-            Terminal("V+", feed[0], plan.FIVE_V, "", (OWN_5V,)),
+            Terminal("V+", feed[0], plan.FIVE_V, "", (own,)),
             Terminal("V-", feed[1]),
             Terminal(f"channel {servo.channel}"),
-            Terminal("other channels"),
+            Terminal("others"),
         ]
     kind = "motor HAT" if dc else "servo board"
     return Part(PCA9685, tuple(terminals), f"{kind}, {chip.address:#x}")
@@ -254,8 +262,11 @@ def _actuators(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
                 starts = [End(L298N, f"OUT{output + lead}") for lead in (0, 1)]
             case MotorHat():
                 starts = [End(PCA9685, f"M{motor.port} {lead}") for lead in (1, 2)]
+            case EscMotor():
+                yield esc.motor_part(name)
+                continue
             case _:
-                yield Part(f"{name} servo", _servo(motor))
+                yield Part(f"{name} servo", _servo(profile, motor))
                 continue
         over = needed.get(f"motors.{key}")
         if over is not None:
@@ -287,12 +298,12 @@ def _motor_note(motor: DcMotor) -> str:
     )
 
 
-def _servo(motor: AnyMotor) -> tuple[Terminal, ...]:
+def _servo(profile: Profile, motor: AnyMotor) -> tuple[Terminal, ...]:
     if isinstance(motor, Servo):
-        plus, minus = (End(SERVO_REGULATOR, f"OUT {sign}") for sign in "+-")
+        plus, minus, own = esc.servo_feed(profile.motors, SERVO_REGULATOR)
         return (
             _input("signal", motor.signal),
-            Terminal("+", plus, plan.FIVE_V, "", (OWN_5V,)),
+            Terminal("+", plus, plan.FIVE_V, "", (own,)),
             Terminal("-", minus, notes=(ONE_TERMINAL,), also=PI_GND),
         )
     assert isinstance(motor, HatServo)

@@ -134,7 +134,7 @@ def test_l298n_names_its_enable() -> None:
         (
             motor(driver="mx1580"),
             'driver = "mx1580": expected one of mx1508, l298n, motor-hat, servo, '
-            "hat-servo; did you mean mx1508?",
+            "hat-servo, esc, hat-esc; did you mean mx1508?",
         ),
         (motor(driver="relay"), 'motors.drive.driver = "relay": expected one of mx1508'),
         (motor(driver=3), "motors.drive.driver"),

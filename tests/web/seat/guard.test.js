@@ -52,6 +52,8 @@ test('limits of a grown-up name the guard, and that it helps little with an unme
   const little = 'guard helps only a little: calibrate the speed';
   assert.equal(STRINGS.max(0.5, {...guard, measured: false}), `max 50% · ${little}`);
   assert.equal(STRINGS.max(0.5, {...guard, mode: 'off', measured: false}), 'max 50% · guard off');
+  const cut = 'max 50% · guard helps · no emergency cut-off for the motor';
+  assert.equal(STRINGS.max(0.5, guard, true), cut);
 });
 
 test('guard in warn mode asks the driver to brake', () => {

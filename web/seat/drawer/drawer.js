@@ -228,6 +228,7 @@ export class Drawer {
     this.unlock.welcomed();
     this.tellName();
     this.carName.welcomed(welcome);
+    if (welcome.unguarded) toast(t.hudUnguarded, 'warn');
     this.intercom.welcomed(welcome);
     this.secure.offer(welcome.https_port);
     fillKeys(welcome);

@@ -19,6 +19,7 @@ export class Hud {
     this.noPicture = byId('no-picture');
     /** The limit in force for the driver. */
     this.max = '';
+    this.unguarded = false;
     /** Draws the chip's curve, once the drawer has come. @type {(ms: number | null) => void} */
     this.spark = () => {};
   }
@@ -29,6 +30,7 @@ export class Hud {
     document.title = STRINGS.title(welcome.car);
     setText(byId('heading'), document.title);
     show(this.lights, welcome.has_lights);
+    this.unguarded = welcome.unguarded === true;
     this.ratio(welcome.width, welcome.height);
   }
 
@@ -60,7 +62,7 @@ export class Hud {
     show(this.wheel, true);
     setAttr(this.lights, 'aria-pressed', String(state.settings.head_lights));
     this.max = STRINGS.max(state.limit);
-    setText(byId('max'), driving ? STRINGS.max(state.limit, state.guard) : '');
+    setText(byId('max'), driving ? STRINGS.max(state.limit, state.guard, this.unguarded) : '');
     this.showBattery(state.battery ?? null);
   }
 

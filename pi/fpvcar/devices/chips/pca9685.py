@@ -11,8 +11,9 @@ import time
 from collections.abc import Sequence
 
 from fpvcar.devices.i2c import I2cDevice, I2cError
-from fpvcar.devices.pins import PinsLost
+from fpvcar.devices.pins import CYCLE_S, HOLD_S, PinsLost
 
+RESTART = 0x80  # MODE1, written as 1: the outputs go on as before SLEEP
 MODE1, MODE2, LED0, ALL_OFF_H, PRE_SCALE = 0x00, 0x01, 0x06, 0xFD, 0xFE
 AUTO_INCREMENT, SLEEP = 0x20, 0x10  # MODE1; ALLCALL and SUB1-3 stay 0
 TOTEM_POLE = 0x04  # MODE2; OUTNE 00: low while OE is high; OCH 0: change at STOP
@@ -36,6 +37,22 @@ def frequency_hz(scale: int) -> float:
 def all_off(device: I2cDevice) -> None:
     """Switch all outputs off with one byte. Raises I2cError."""
     device.write(ALL_OFF_H, bytes((FULL,)))
+
+
+def end_pulses(device: I2cDevice, output: int, neutral_us: float) -> None:
+    """Hold an ESC at neutral if it has pulses, then switch all outputs off, and wait until its last
+    pulse has ended. Neutral comes first because silence does not stop an ESC. Raises I2cError."""
+    (mode,), led = device.read(MODE1, 1), LED0 + 4 * output
+    runs = not mode & SLEEP and not device.read(led + 3, 1)[0] & FULL
+    if runs:
+        device.write(MODE1, bytes(((mode | AUTO_INCREMENT) & ~RESTART,)))
+        period_us = 1e6 / frequency_hz(device.read(PRE_SCALE, 1)[0])
+        steps = round(neutral_us / period_us * STEPS)
+        device.write(led, bytes((0, 0, steps & 0xFF, steps >> 8)))
+        time.sleep(HOLD_S)
+    all_off(device)
+    if runs:
+        time.sleep(CYCLE_S)
 
 
 class Pca9685:

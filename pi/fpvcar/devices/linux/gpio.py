@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from fpvcar.config import Profile, raspberry_pi_os
+from fpvcar.config.motors import PwmStop
 from fpvcar.config.pwm import MOST_HZ
 from fpvcar.devices.guardian import Guardian, take_turn
 from fpvcar.devices.linux import gpiochip, pins_off, strict
@@ -226,12 +227,10 @@ class MotorPinHold:
     """Emergency owner of the motor pins: holds them low after `wheels` has died.
     Raises PinsFault, OSError."""
 
-    def __init__(
-        self, gpios: Sequence[int], pwm: Sequence[int] = (), device: str = pins_off.AUTO
-    ) -> None:
-        """`pwm`: further pins, with the kernel's PWM of `device`."""
+    def __init__(self, gpios: Sequence[int], pwm: Sequence[PwmStop] = ()) -> None:
+        """`pwm`: further pins, with the kernel's PWM."""
         self._gpios, self._chip = tuple(gpios), gpiochip.find()
-        self._pwm, self._device = tuple(pwm), device
+        self._pwm = tuple(pwm)
         self._lines: gpiochip.Lines | None = None
 
     def __call__(self) -> None:
@@ -239,8 +238,8 @@ class MotorPinHold:
         other pins, which makes them low. A fault of one pin does not spare the next."""
         with ExitStack() as steps:
             steps.callback(self._request)
-            for gpio in self._pwm:
-                steps.callback(pins_off.pwm_off, gpio, self._device)
+            for pin in self._pwm:
+                steps.callback(pins_off.pwm_off, *pin)
 
     def _request(self) -> None:
         if self._lines is None and self._gpios:
@@ -269,7 +268,8 @@ class LinuxBoard:
     def __init__(self, profile: Profile, lock: Path) -> None:
         """Request the pins, low, and arm the guardian. Raises PinsFault. `lock` is held by the
         guardian of a PWM, which has no owner in the kernel."""
-        gpios, pwm, device = profile.line_pins(), profile.pins.pwm, profile.pins.pwm_device
+        gpios, pwm = profile.line_pins(), profile.stop_pwm()
+        own_pwm = profile.pins.pwm, profile.pins.pwm_device
         self._gpios = gpios
         with ExitStack() as opened:
             turn = None
@@ -278,7 +278,7 @@ class LinuxBoard:
                 opened.callback(os.close, turn)
             with ExitStack() as failed:
                 self._hold = failed.enter_context(take_hold(lock.with_name(pins_off.HOLD)))
-                self._pwm = KernelPwm(pwm, device)
+                self._pwm = KernelPwm(*own_pwm, profile.motors.esc)
                 failed.callback(self._pwm.close)
                 self._pins = LinuxPins("fpvcar wheels", self._pwm)
                 failed.callback(self._pins.close)
@@ -287,7 +287,7 @@ class LinuxBoard:
                 if gpios:
                     self._pins.claim(gpios)
                 self.drivers = motor_drivers(profile, self._pins)
-                self.dead_man = Guardian(lambda: MotorPinHold(gpios, pwm, device), turn=turn)
+                self.dead_man = Guardian(lambda: MotorPinHold(gpios, pwm), turn=turn)
                 failed.pop_all()
 
     def close(self) -> None:

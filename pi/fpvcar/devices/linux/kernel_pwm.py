@@ -19,6 +19,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 
+from fpvcar.config import EscMotor
 from fpvcar.devices.linux import pins_off
 from fpvcar.devices.pins import PinsFault, PinsLost, PinsSilent
 
@@ -47,18 +48,18 @@ def _explained(gpio: int, kind: type[PinsFault] = PinsLost) -> Iterator[None]:
 
 
 class _Channel:
-    """Channel of one pin: exported, off."""
+    """Channel of one pin: exported, off. An ESC has a neutral pulse, which comes before off."""
 
-    def __init__(self, gpio: int, device: str) -> None:
+    def __init__(self, gpio: int, device: str, neutral_us: int = 0) -> None:
         chip, number = pins_off.find_pwm(gpio, device)
-        self._folder, self._on_ns = f"{chip}/pwm{number}", 0
+        self._folder, self._on_ns, self._neutral_us = f"{chip}/pwm{number}", 0, neutral_us
         if not os.path.isdir(self._folder):
             pins_off.put(f"{chip}/export", number)
         files = [self._writable(name) for name in ("enable", "period", "polarity", "duty_cycle")]
         *others, self._duty = files
         for file in others:
             os.close(file)
-        pins_off.disable(self._folder)
+        self.off()
         if pins_off.read(f"{self._folder}/polarity") != "normal":
             pins_off.put(f"{self._folder}/polarity", "normal")
         self.set_frequency(FIRST_HZ)
@@ -94,6 +95,8 @@ class _Channel:
             raise OSError(errno.ECANCELED, "another program has switched it off")
 
     def off(self) -> None:
+        if self._neutral_us:
+            pins_off.end_pulses(self._folder, self._neutral_us)
         pins_off.disable(self._folder)
         self._on_ns = 0
 
@@ -109,13 +112,15 @@ class KernelPwm:
     if a PWM may run on: `wheels` then asks the helper, which can make the pin an input.
     """
 
-    def __init__(self, gpios: Sequence[int], device: str) -> None:
-        """`device`: name of the PWM device, or "auto" for a Raspberry Pi's."""
+    def __init__(self, gpios: Sequence[int], device: str, esc: EscMotor | None = None) -> None:
+        """`device`: name of the PWM device, or "auto" for a Raspberry Pi's; `esc`: one of the pins
+        may be an ESC's."""
         self._channels: dict[int, _Channel] = {}
         try:
             for gpio in gpios:
+                neutral_us = round(esc.neutral_us) if esc and gpio in esc.pins() else 0
                 with _explained(gpio):
-                    self._channels[gpio] = _Channel(gpio, device)
+                    self._channels[gpio] = _Channel(gpio, device, neutral_us)
         except PinsLost:
             self.close()
             raise

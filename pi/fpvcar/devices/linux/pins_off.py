@@ -5,6 +5,8 @@
         --> /dev/gpiomem: GPIO registers (BCM2835 ARM Peripherals, 6; BCM2711, 5)
         --> /dev/i2c-N: a PCA9685, named as "i2c-1:0x60", turns all its outputs off
         --> /sys/class/pwm: the kernel's PWM of a pin, named as "pwm-12:auto", is disabled
+    of an ESC, "pwm-18:auto:1500" or "i2c-1:0x40:0:1500": neutral pulses of 1500 us (on channel 0)
+        first, because silence does not stop it; then none, from the end of a pulse on
     request to the helper --> connection (sd_listen_fds(3)): "812", the `wheels` that is mute
 
 systemd may start the helper late. It leaves the pins alone if another `wheels` has requested
@@ -30,7 +32,10 @@ import time
 
 TYPE_CHECKING = False  # typing takes a third of a second on a Pi Zero W
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    ChipStop = tuple[int, int] | tuple[int, int, int, int]
+    PwmStop = tuple[int, str] | tuple[int, str, int]
 
 DEVICE = "/dev/gpiomem"
 COMPATIBLE = "/sys/firmware/devicetree/base/compatible"
@@ -48,6 +53,9 @@ I2C, CHIP = "/dev/i2c-{}", "i2c-"
 I2C_SLAVE_FORCE = 0x0706  # <linux/i2c-dev.h>
 ALL_LED_OFF = b"\xfd\x10"
 """PCA9685: ALL_LED_OFF_H, full off (data sheet, 7.3.4)."""
+MODE1, LED0, PRE_SCALE = 0x00, 0x06, 0xFE
+RESTART, AUTO_INCREMENT, SLEEP, FULL_OFF = 0x80, 0x20, 0x10, 0x10
+CLOCK_MHZ = 25
 PWM, PWM_CLASS, AUTO = "pwm-", "/sys/class/pwm", "auto"
 PWM_DEVICES = ("2020c000.pwm", "3f20c000.pwm", "fe20c000.pwm", "1f00098000.pwm")
 """PWM of the header: Zero and 1, 2 and 3, 4, 5. The number of its pwmchip is not stable
@@ -65,6 +73,9 @@ PUP_PDN = 0xE4 // 4
 PUP_PDN_DOWN = 2
 SETTLE_S = 10e-6
 """150 cycles of the slowest core clock, 19.2 MHz, are 8 us."""
+HOLD_S, CYCLE_S = 0.1, 0.025
+"""Time of neutral pulses before an ESC gets none: more than three periods, after the one under
+way; and a period, for the last pulse to end."""
 TRIES = 3
 """A running daemon may write a function register between our read and our write."""
 
@@ -121,16 +132,14 @@ def read_request() -> bytes:
         return b""
 
 
-def stop(
-    pins: Sequence[int], chips: Iterable[tuple[int, int]], pwm: Iterable[tuple[int, str]] = ()
-) -> int:
-    """Switch everything off despite errors; return the exit status. `chips`: bus, address;
-    `pwm`: GPIO, device."""
+def stop(pins: Sequence[int], chips: Iterable[ChipStop], pwm: Iterable[PwmStop] = ()) -> int:
+    """Switch everything off despite errors; return the exit status. `chips`: bus, address; `pwm`:
+    GPIO, device; for an ESC then its channel (of a chip) and its neutral pulse in us."""
     failed = 0
     pins = list(pins)
-    for gpio, device in pwm:
+    for gpio, device, *esc in pwm:
         try:
-            pwm_off(gpio, device)
+            pwm_off(gpio, device, *esc)
             print(f"pins-off: off: PWM of GPIO {gpio}", file=sys.stderr)
         except OSError as fault:
             failed = 1
@@ -139,9 +148,9 @@ def stop(
                 f"pins-off: PWM of GPIO {gpio}: {fault}; it has no PWM until the next sudo reboot",
                 file=sys.stderr,
             )
-    for bus, address in chips:
+    for bus, address, *esc in chips:
         try:
-            hat_off(bus, address)
+            hat_off(bus, address, *esc)
             print(f"pins-off: off: PCA9685 at {address:#x}", file=sys.stderr)
         except OSError as fault:
             failed = 1
@@ -155,14 +164,38 @@ def stop(
     return failed
 
 
-def hat_off(bus: int, address: int) -> None:
-    """Write ALL_LED_OFF_H, even if the address is in use. Raises OSError."""
+def hat_off(bus: int, address: int, channel: int = 0, neutral_us: int = 0) -> None:
+    """Write ALL_LED_OFF_H, even if the address is in use; an ESC on `channel` gets neutral first.
+    Raises OSError."""
     device = os.open(I2C.format(bus), os.O_RDWR)
     try:
         fcntl.ioctl(device, I2C_SLAVE_FORCE, address)
+        if neutral_us:
+            hat_neutral(
+                lambda register: os.write(device, bytes((register,))) and os.read(device, 1)[0],
+                lambda *data: os.write(device, bytes(data)),
+                channel,
+                neutral_us,
+            )
         os.write(device, ALL_LED_OFF)
+        if neutral_us:
+            time.sleep(CYCLE_S)  # before OE, which would cut the last pulse
     finally:
         os.close(device)
+
+
+def hat_neutral(
+    read: Callable[[int], int], write: Callable[..., object], channel: int, neutral_us: float
+) -> None:
+    """Hold an output of a PCA9685 at neutral for HOLD_S, if it has pulses. Raises the exceptions
+    of `read` (a register) and `write` (a register and its data)."""
+    mode, led = read(MODE1), LED0 + 4 * channel
+    if mode & SLEEP or read(led + 3) & FULL_OFF:
+        return
+    write(MODE1, (mode | AUTO_INCREMENT) & ~RESTART)
+    steps = round(neutral_us * CLOCK_MHZ / (read(PRE_SCALE) + 1))
+    write(led, 0, 0, steps & 0xFF, steps >> 8)
+    time.sleep(HOLD_S)
 
 
 def find_pwm(gpio: int, device: str, chips: str = "") -> tuple[str, int]:
@@ -199,12 +232,26 @@ def _soft_pwm(folder: str) -> int | None:
         return None
 
 
-def pwm_off(gpio: int, device: str) -> None:
-    """Switch the PWM of a pin off. Raises OSError."""
+def pwm_off(gpio: int, device: str, neutral_us: int = 0) -> None:
+    """Switch the PWM of a pin off; an ESC gets neutral pulses first. Raises OSError."""
     chip, channel = find_pwm(gpio, device)
     folder = f"{chip}/pwm{channel}"
     if os.path.isdir(folder):  # otherwise not exported: no program has switched it on
+        if neutral_us:
+            end_pulses(folder, neutral_us)
         disable(folder)
+
+
+def end_pulses(folder: str, neutral_us: int) -> None:
+    """Hold neutral for HOLD_S, if there are pulses; then end them with a whole pulse."""
+    try:
+        if read(f"{folder}/enable") == "1" and read(f"{folder}/duty_cycle") != "0":
+            put(f"{folder}/duty_cycle", neutral_us * 1000)
+            time.sleep(HOLD_S)
+            put(f"{folder}/duty_cycle", 0)
+            time.sleep(CYCLE_S)
+    except OSError:
+        return  # `disable` tries again, and reports it
 
 
 def disable(folder: str) -> None:
@@ -242,24 +289,30 @@ def read(path: str) -> str:
         return file.readline().strip()
 
 
-def parse_pwm(text: str) -> tuple[int, str]:
-    """Parse "pwm-12:auto" into GPIO and device. Raises OSError."""
-    gpio, _, device = text.removeprefix(PWM).partition(":")
-    if not gpio.isdecimal() or not device:
-        raise OSError(f"motor-pins: {text!r}: expected a form like pwm-12:auto")
-    return int(gpio), device
+def parse_pwm(text: str) -> PwmStop:
+    """Parse "pwm-12:auto", or "pwm-18:auto:1500" of an ESC. Raises OSError."""
+    gpio, *words = text.removeprefix(PWM).split(":")
+    if gpio.isdecimal() and all(words):
+        if len(words) == 1:
+            return int(gpio), words[0]
+        if len(words) == 2 and words[1].isdecimal():
+            return int(gpio), words[0], int(words[1])
+    raise OSError(f"motor-pins: {text!r}: expected a form like pwm-12:auto")
 
 
-def parse_chip(text: str) -> tuple[int, int]:
-    """Parse "i2c-1:0x60" into bus and address. Raises OSError."""
+def parse_chip(text: str) -> ChipStop:
+    """Parse "i2c-1:0x60", or "i2c-1:0x40:0:1500" of an ESC. Raises OSError."""
     try:
-        bus, address = text.removeprefix(CHIP).split(":")
-        return int(bus), int(address, 16)
+        bus, address, *esc = text.removeprefix(CHIP).split(":")
+        if not esc:
+            return int(bus), int(address, 16)
+        channel, neutral_us = map(int, esc)
+        return int(bus), int(address, 16), channel, neutral_us
     except ValueError:
         raise OSError(f"motor-pins: {text!r}: expected a form like i2c-1:0x60") from None
 
 
-def parse(text: str) -> tuple[list[int], list[tuple[int, int]], list[tuple[int, str]]]:
+def parse(text: str) -> tuple[list[int], list[ChipStop], list[PwmStop]]:
     """Parse the file's pins, chips and PWM. Raises OSError."""
     words = text.split()
     chips = [parse_chip(word) for word in words if word.startswith(CHIP)]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol
 
-from fpvcar.config import DcMotor, Motor, Profile, ServoMotor
+from fpvcar.config import DcMotor, EscMotor, Motor, Profile, ServoMotor
 from fpvcar.devices.pins import DeadMan, Pins
 
 KICK_STEP = 0.05
@@ -144,16 +144,31 @@ class ServoDriver:
         """Do nothing: a servo has no timed work."""
 
 
-MotorDriver = Bridge | ServoDriver
+class MotorDriver(Protocol):
+    """Driver of one motor. Raises the exceptions of its pins."""
+
+    def drive(self, duty: float, now_s: float) -> None:
+        """Set the target `duty` (-1..1); 0 is a stop. May be repeated."""
+
+    def tick(self, now_s: float) -> None:
+        """Do the work due by now."""
+
+    @property
+    def due_s(self) -> float | None:
+        """Time of the next `tick` with work to do, None for never."""
 
 
 def motor_driver(motor: Motor, pins: Pins) -> MotorDriver:
     """Return the driver of a motor: DRIVER of the module here with the name of its chip, or that of
-    servos. A process loads only the chips of its profile."""
+    servos or ESCs. A process loads only the chips of its profile."""
     if isinstance(motor, ServoMotor):
         return ServoDriver(motor, pins)
+    if isinstance(motor, EscMotor):
+        from fpvcar.devices.motors.esc import EscDriver
+
+        return EscDriver(motor, pins)
     name = str(type(motor).__struct_config__.tag).replace("-", "_")
-    driver: Bridge = import_module(f"fpvcar.devices.motors.{name}").DRIVER(motor, pins)
+    driver: MotorDriver = import_module(f"fpvcar.devices.motors.{name}").DRIVER(motor, pins)
     return driver
 
 

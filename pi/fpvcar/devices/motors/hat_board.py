@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 
 from fpvcar.config import Profile
-from fpvcar.devices.chips.pca9685 import Pca9685, all_off
+from fpvcar.devices.chips.pca9685 import Pca9685, all_off, end_pulses
 from fpvcar.devices.guardian import Guardian, take_turn
 from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.motors.bridge import motor_drivers
@@ -26,7 +26,7 @@ class Switch:
     def __init__(self, profile: Profile, buses: Buses, pins: OpenPins) -> None:
         """Open the bus. The pins are opened only when used: their daemon may hang."""
         hat = profile.pca9685
-        self._open, self._oe = ExitStack(), hat.oe
+        self._open, self._oe, self._esc = ExitStack(), hat.oe, profile.motors.esc
         self._open_pins = pins
         self._pins: IoPins | None = None
         try:
@@ -42,7 +42,7 @@ class Switch:
         with ExitStack() as fault:
             fault.callback(self.close)
             try:
-                all_off(self.device)
+                self._chip_off()
             except (I2cError, PinsFault):
                 if self._oe is None:
                     raise
@@ -51,6 +51,12 @@ class Switch:
                 with suppress(PinsFault):
                     self.enable(DISABLED)
             fault.pop_all()
+
+    def _chip_off(self) -> None:
+        if self._esc is None:
+            all_off(self.device)
+        else:
+            end_pulses(self.device, self._esc.output, self._esc.neutral_us)
 
     def enable(self, level: int) -> None:
         """Set OE to this level, if it is wired. Raises PinsFault."""
@@ -79,6 +85,8 @@ class HatBoard:
             opened.callback(os.close, turn)
             try:
                 self._switch = Switch(profile, buses, pins)
+                if profile.motors.esc is not None:
+                    self._switch()  # the chip's start would cut a pulse that a dead process has set
             except I2cError as fault:
                 raise PinsLost(SAYS(place="PCA9685", reason=fault)) from None
             with ExitStack() as failed:

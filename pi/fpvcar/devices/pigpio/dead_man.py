@@ -6,6 +6,9 @@ again at every tick. `bc1` comes first, because it releases a brake in one insta
 motor would be driven for a moment. Then both `p` and `w` follow: a `w` that meets the start of a
 PWM can leave its on-bits set; the next `p 0` clears them. Every register has one writer, so a race
 loses nothing.
+
+An ESC gets neutral pulses for HOLD_S first, because silence does not stop it; then `s 0`, which
+waits for the end of a pulse (gpioServo, pigpio.c). p6 is 1 after that: it happens once per trip.
 """
 
 import logging
@@ -13,10 +16,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fpvcar.config import Profile
+from fpvcar.config import EscMotor, Profile
 from fpvcar.devices.motors.bridge import motor_drivers
 from fpvcar.devices.pigpio.pins import PigpioPins, Result
-from fpvcar.devices.pins import PinsFault, PinsLost
+from fpvcar.devices.pins import HOLD_S, PinsFault, PinsLost
 
 TICK_MS, PATIENCE_TICKS = 20, 9  # trips 200-220 ms after the last heartbeat
 MAGIC = 0x57484C53  # "WHLS": marks our script among the 32 that a daemon can hold
@@ -28,29 +31,39 @@ _INITIALISING = 0
 log = logging.getLogger("fpvcar.wheels")
 
 
-def script(gpios: Sequence[int]) -> str:
-    """Return the text of the script that stops these pins."""
+def script(gpios: Sequence[int], esc: EscMotor | None = None) -> str:
+    """Return the text of the script that stops these pins, and then an ESC."""
     bits = sum(1 << gpio for gpio in gpios)
     stops = " ".join([f"bc1 {bits}", *(f"p {gpio} 0 w {gpio} 0" for gpio in gpios)])
+    if esc is not None:
+        servo = f"s {esc.output}"
+        hold = f"{servo} {round(esc.neutral_us)} mils {round(HOLD_S * 1000)}"
+        stops += f" lda p6 cmp 1 jz 2 {hold} ld p6 1 tag 2 {servo} 0"
     return (
         f"tag 0 mils {TICK_MS} lda p0 cmp v0 jz 1 "
-        "sta v0 ld v1 p1 ld p8 0 jmp 0 "
-        f"tag 1 dcr v1 jp 0 {stops} ld v1 0 ld p8 1 inr p9 jmp 0"
+        "sta v0 ld v1 p1 ld p6 0 ld p8 0 jmp 0 "
+        f"tag 1 dcr v1 jp 0 ld p8 1 {stops} ld v1 0 inr p9 jmp 0"
     )
 
 
 class ScriptDeadMan:
     """Script in its slot of the daemon. Only one process may hold it: `wheels` has a lock."""
 
-    def __init__(self, pins: PigpioPins, gpios: Sequence[int], magic: int = MAGIC) -> None:
+    def __init__(
+        self,
+        pins: PigpioPins,
+        gpios: Sequence[int],
+        magic: int = MAGIC,
+        esc: EscMotor | None = None,
+    ) -> None:
         """Store and start the script, replacing any from a former process."""
         self._pins, self._client, self._magic = pins, pins.client, magic
         self._beat = 0
         self._remove_old()
-        text = script(gpios)
+        text = script(gpios, esc)
         self._id = self._call("store", self._client.store_script, text)
         self._started(lambda status: status != _INITIALISING)
-        start = [0, PATIENCE_TICKS, 0, 0, 0, 0, 0, magic, 1]
+        start = [0, PATIENCE_TICKS, 0, 0, 0, 0, 1, magic, 1]
         self._call("start", self._client.run_script, self._id, start)
         self._started(lambda status: status == RUNNING)
 
@@ -101,21 +114,32 @@ class PigpioBoard:
 
     def __init__(self, profile: Profile) -> None:
         """Connect, switch the motors off, arm the dead man. Raises PinsFault."""
-        self._gpios = gpios = profile.motor_pins()
+        self._esc = esc = profile.motors.esc
+        esc_pins = esc.pins() if esc else ()
+        self._gpios = gpios = tuple(pin for pin in profile.motor_pins() if pin not in esc_pins)
         self._pins = PigpioPins(profile.pins.host, profile.pins.port)
         try:
+            self._end_pulses()
             for gpio in gpios:
                 self._pins.write(gpio, 0)
-            self.dead_man = ScriptDeadMan(self._pins, gpios)
+            self.dead_man = ScriptDeadMan(self._pins, gpios, esc=esc)
             self.drivers = motor_drivers(profile, self._pins)
         except PinsFault:
             self._pins.close()
             raise
 
+    def _end_pulses(self) -> None:
+        """Hold an ESC at neutral, then end its pulses."""
+        if self._esc is not None:
+            self._pins.servo(self._esc.output, self._esc.neutral_us)
+            time.sleep(HOLD_S)
+            self._pins.servo(self._esc.output, 0)
+
     def close(self) -> None:
         """Switch everything off and remove the dead man, which stays if the daemon does not
         answer."""
         try:
+            self._end_pulses()
             self._pins.write_together(self._gpios, 0)  # releases a brake at once
             for gpio in self._gpios:
                 self._pins.write(gpio, 0)

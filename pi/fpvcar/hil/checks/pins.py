@@ -8,12 +8,13 @@ import time
 
 from fpvcar.config import Profile
 from fpvcar.devices import backends
+from fpvcar.devices.motors.esc import AWAKE_S, pulse_of
 from fpvcar.devices.pins import Edges
 from fpvcar.hil.driver import Driver, wait_for
 from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.pin_recorder import Pulses, Scope, pulses
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement
+from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, MissingPart
 
 LISTEN_S = 0.25
 """Seconds for which pulses are counted: 200 of them at 800 Hz."""
@@ -191,6 +192,25 @@ def _motor_frequency(rig: Rig) -> Measured:
     return Measured(100.0 * abs(seen.hz / expected_hz - 1.0), tuple(_drawn(seen, 0.0)))
 
 
+def _esc(rig: Rig) -> Measured:
+    """Measure how far the widths of an ESC's pulses are off: at the start, at throttle, after a
+    stop."""
+    esc, loop = rig.profile.motors.esc, rig.profile.rig.loops[0]
+    if esc is None:
+        raise MissingPart("no ESC (motors.drive)")
+    off_us: list[float] = []
+    with rig.driver() as driver, rig.edges((loop,)) as edges:
+        driver.ready()
+        for throttle in (0.0, WHEEL, 0.0):
+            driver.drive(throttle, 0.0)
+            rises_s = esc.arm_s + AWAKE_S + 1.0 / esc.slew_per_s if throttle else 0.0
+            time.sleep(SETTLE_S + rises_s)
+            expected_us = pulse_of(esc, throttle * esc.top * (-1 if esc.invert else 1))
+            widths = listened(edges, loop).widths_us
+            off_us += [abs(width_us - expected_us) for width_us in widths]
+    return Measured(max(off_us))
+
+
 CHECKS = (
     Check(
         "pins-levels",
@@ -247,5 +267,13 @@ CHECKS = (
         Limit(2.0, "%", "docs/reference/profile.md: pwm_hz, the nearest available one"),
         ("loops",),
         _motor_frequency,
+    ),
+    Check(
+        "esc-pulses",
+        "pins",
+        "An ESC gets neutral, the throttle of the profile, and neutral again.",
+        Limit(5.0, "us", "docs/reference/profile.md: neutral_us, forward_us"),
+        ("loops",),
+        _esc,
     ),
 )

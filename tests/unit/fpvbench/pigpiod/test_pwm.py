@@ -1,5 +1,6 @@
 """PWM, servo pulses, hardware PWM and clocks: tables, registers, exact edges."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,18 @@ def test_servo_pulses(core: Core) -> None:
     seen = reader.edges(18)
     assert [tick % 20_000 for tick, _ in seen[:4]] == [0, 1500, 0, 1500]
     assert seen[2][0] - seen[0][0] == 20_000
+
+
+def test_servo_command_repeated_within_a_pulse_leaves_its_edges(core: Core) -> None:
+    core(Cmd.SERVO, 4, 1500)
+    reader, dice = core.reader(1 << 4), random.Random(1)
+    for _ in range(300):
+        core.run(dice.randrange(100, 3000))
+        core(Cmd.SERVO, 4, 1500)
+    edges = reader.edges(4)
+    rises = [tick for tick, level in edges if level]
+    falls = [tick for tick, level in edges if not level and tick > rises[0]]
+    assert {fall - rise for rise, fall in zip(rises, falls, strict=False)} == {1500}
 
 
 def test_servo_off_lets_the_pulse_end(core: Core) -> None:
