@@ -25,7 +25,7 @@ Drive:
 
 Set up and check:
 
-  fpvcar profile list                  list profiles; also: show, check, propose
+  fpvcar profile list                  list profiles; also: show, check, propose, from-donkey
   sudo fpvcar setup                    set up this Raspberry Pi as a car
   fpvcar wiring my-car.toml            draw the wiring
   sudo fpvcar doctor                   find faults and their remedies
@@ -207,14 +207,15 @@ def _bench(verb: Verb) -> None:
 
 def _profiles(verb: Verb) -> None:
     """Add the verbs of a profile and its wires."""
-    profile = verb("profile", verbs.profile, "List, show, check or propose profiles")
+    profile = verb("profile", verbs.profile, "List, show, check, propose or convert profiles")
     profile.description = (
         f"{profile.description}. list: list the shipped profiles. show NAME: print a profile and "
         "its GPIO assignments. check FILE: validate a profile, refuse a motor and battery that "
         "exceed the motor driver, and print warnings. propose: print a profile for this board: "
-        "fpvcar profile propose > my-car.toml"
+        "fpvcar profile propose > my-car.toml. from-donkey FILE: print a profile with the values "
+        "of Donkeycar's myconfig.py, which is read and never executed"
     )
-    profile.add_argument("action", choices=["list", "show", "check", "propose"])
+    profile.add_argument("action", choices=["list", "show", "check", "propose", "from-donkey"])
     profile.add_argument("names", nargs="*", default=[], metavar="NAME or FILE")
     _root(profile, "root file system of the board to propose or check a profile for (default: /)")
     wiring = verb("wiring", verbs.wiring, "Draw the wiring of a profile")

@@ -1,5 +1,5 @@
 """Verb `fpvcar profile`: lists the shipped profiles, shows pin assignments, validates a profile,
-and proposes one for this board."""
+and proposes one for this board or from Donkeycar's values."""
 
 import re
 import sys
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fpvcar.calibration.export import with_key
+from fpvcar.cli import donkey
 from fpvcar.config import ConfigError, checks, profiles
 from fpvcar.config.pwm import over_peak, slow_pulses
 from fpvcar.config.raspberry_pi_os import HATS, METERS, MODEL
@@ -30,7 +31,7 @@ class Proposal(NamedTuple):
 
 
 def run(action: str, names: Sequence[str], root: Path, probe: Probe) -> int:
-    """Run one of the four actions; return the exit status. Raises ConfigError, OSError."""
+    """Run one of the actions; return the exit status. Raises ConfigError, OSError."""
     if action == "list":
         for name, path in shipped().items():
             print(f"{name:16}{heading(path)}")
@@ -39,15 +40,24 @@ def run(action: str, names: Sequence[str], root: Path, probe: Probe) -> int:
         model = model_of(root)
         if not (root / BUS).exists():
             print(f"no I2C bus to probe for a HAT: {ENABLE}; then repeat", file=sys.stderr)
-        proposal = propose(model, probe(1, (*HATS, *METERS)))
-        for reason in proposal.reasons:
-            print(reason, file=sys.stderr)
-        print(proposal.toml, end="")
-        return 0
+        return _print(propose(model, probe(1, (*HATS, *METERS))))
+    if action == "from-donkey":
+        if len(names) != 1:
+            raise ConfigError("from-donkey: expected one file, such as ~/mycar/myconfig.py")
+        source = Path(names[0]).read_text(encoding="utf-8", errors="replace")
+        texts = {name: path.read_text(encoding="utf-8") for name, path in shipped().items()}
+        return _print(Proposal(*donkey.convert(source, texts)))
     if not names:
         raise ConfigError(f"{action}: expected {', '.join(shipped())}, or a file")
     bad = [name for name in names if not _show_or_check(action, name, root)]
     return 1 if bad else 0
+
+
+def _print(proposal: Proposal) -> int:
+    for reason in proposal.reasons:
+        print(reason, file=sys.stderr)
+    print(proposal.toml, end="")
+    return 0
 
 
 def _show_or_check(action: str, name: str, root: Path) -> bool:

@@ -148,7 +148,7 @@ def _refuse_missing(files: Sequence[Path]) -> None:
 
 
 def profile(arguments: argparse.Namespace) -> int:
-    """List, show, check or propose profiles."""
+    """List, show, check, propose or convert profiles."""
     from fpvcar.cli import profile
     from fpvcar.devices import backends
 
