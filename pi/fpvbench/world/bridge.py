@@ -7,6 +7,7 @@ from typing import NamedTuple
 from fpvbench.soc import MODE_OUTPUT, Soc
 from fpvcar.config import (
     HAT_CHANNELS,
+    AimServo,
     AnyMotor,
     DcMotor,
     HatServo,
@@ -55,6 +56,27 @@ class Losses(NamedTuple):
     """MX1508: both switches of the path together; it drops 1.6 V/A. With the resistor in a lead."""
     drop_v: float = 0.0
     pwm_hz: float = 4000.0
+
+
+def pin_pulse_us(soc: Soc, gpio: int) -> float:
+    """Return the length of the servo pulses on a pin; 0 without pulses."""
+    pin = soc.pin[gpio]
+    return float(pin.duty() * (pin.pwm & 0xFFFFFFFF))
+
+
+def hat_pulse_us(soc: Soc, channel: int) -> float:
+    """Return the length of the servo pulses on an output of the PCA9685; 0 without pulses."""
+    return float(soc.hat.duty(channel) * soc.hat.period_us())
+
+
+def aimed_deg(soc: Soc, servo: AimServo) -> float | None:
+    """Return the angle of a servo that does not steer, by its pulses; None without pulses."""
+    if servo.signal is not None:
+        pulse_us = pin_pulse_us(soc, servo.signal)
+    else:
+        assert servo.channel is not None
+        pulse_us = hat_pulse_us(soc, servo.channel)
+    return servo.deg(pulse_us) if pulse_us else None
 
 
 def mx1508(forward: float, reverse: float) -> Bridge:
@@ -143,11 +165,9 @@ class Wiring:
 
     def _turned(self, servo: Servo | HatServo, soc: Soc) -> ServoState:
         if isinstance(servo, HatServo):
-            pulse_us = soc.hat.duty(servo.channel) * soc.hat.period_us()
-            pulse_us *= self._enabled(soc)
+            pulse_us = hat_pulse_us(soc, servo.channel) * self._enabled(soc)
         else:
-            pin = soc.pin[servo.signal]
-            pulse_us = pin.duty() * (pin.pwm & 0xFFFFFFFF)
+            pulse_us = pin_pulse_us(soc, servo.signal)
         return ServoState(math.radians(servo.deg(pulse_us)) if pulse_us else None)
 
     def _enabled(self, soc: Soc) -> bool:

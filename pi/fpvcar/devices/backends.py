@@ -14,13 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from fpvcar.config import Camera, Profile
+from fpvcar.config import AimServo, Camera, Profile
 from fpvcar.config.pwm import MOST_HZ, over_peak
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.motors.bridge import MotorBoard
-from fpvcar.devices.pins import DeadMan, Edges, IoPins, PinsRefused
+from fpvcar.devices.pins import DeadMan, Edges, IoPins, Pins, PinsFault, PinsLost, PinsRefused
+from fpvcar.runtime.texts import SAYS
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BackEnd = Literal["pigpio", "linux"]
@@ -217,9 +218,9 @@ def pwm_reason(profile: Profile, root: Path) -> str:
     from fpvcar.devices.linux import pins_off
 
     chips = str(root / pins_off.PWM_CLASS.lstrip("/"))
-    for gpio, device in profile.stop_pwm():
+    for gpio in profile.pins.pwm:
         try:
-            pins_off.find_pwm(gpio, device, chips)
+            pins_off.find_pwm(gpio, profile.pins.pwm_device, chips)
         except OSError as fault:
             return f"GPIO {gpio}: {fault}"
     return ""
@@ -247,6 +248,56 @@ def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
     from fpvcar.devices.pigpio.dead_man import PigpioBoard
 
     return PigpioBoard(profile)
+
+
+@contextlib.contextmanager
+def open_servos(profile: Profile) -> Iterator[Callable[[AimServo, float], None]]:
+    """Open the outputs of servos that do not steer: a function that sends pulses of a length in us
+    to one of them, 0 for none. Their connection is their own. It ends with the context, and the
+    pulses with it, if it answers. Raises PinsFault."""
+    servos = profile.servos.values()
+    with contextlib.ExitStack() as opened:
+        outputs: dict[bool, Pins] = {}
+        if any(servo.signal is not None for servo in servos):
+            gpios = [gpio for gpio in (servo.signal for servo in servos) if gpio is not None]
+            outputs[False] = opened.enter_context(contextlib.closing(_servo_pins(profile, gpios)))
+        if any(servo.channel is not None for servo in servos):
+            opens, chip = opened.enter_context(open_i2c(profile)), profile.pca9685
+            try:
+                device = opened.enter_context(contextlib.closing(opens(chip.bus, chip.address)))
+            except I2cError as fault:
+                raise PinsLost(SAYS(place="PCA9685", reason=fault)) from None
+            from fpvcar.devices.chips.pca9685 import Pca9685
+
+            # the board of motors on the same chip has initialised it
+            outputs[True] = Pca9685(device, profile.hat_hz(), fresh=not profile.motors.on_hat)
+
+        def pulse(servo: AimServo, pulse_us: float) -> None:
+            pins = outputs[servo.channel is not None]
+            output = servo.signal if servo.channel is None else servo.channel
+            assert output is not None
+            if pulse_us:
+                pins.servo(output, pulse_us)
+            else:
+                pins.write(output, 0)
+
+        def limp() -> None:
+            with contextlib.suppress(PinsFault):
+                for servo in servos:
+                    pulse(servo, 0.0)
+
+        opened.callback(limp)
+        yield pulse
+
+
+def _servo_pins(profile: Profile, gpios: Sequence[int]) -> IoPins:
+    if pins_backend(profile) == "pigpio":
+        return open_pins(profile)
+    from fpvcar.devices.linux.gpio import LinuxPins
+    from fpvcar.devices.linux.kernel_pwm import KernelPwm
+
+    pwm = [gpio for gpio in gpios if gpio in profile.pins.pwm]
+    return LinuxPins("fpvcar wheels", KernelPwm(pwm, profile.pins.pwm_device))
 
 
 def open_dead_man(profile: Profile) -> DeadMan:

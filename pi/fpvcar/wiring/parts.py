@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fpvcar.config import (
+    AimServo,
     AnyMotor,
     DcMotor,
     HatServo,
@@ -18,6 +19,7 @@ from fpvcar.config import (
 )
 from fpvcar.config.checks import L298N_LEAST_V, L298N_MOST_V, LOWEST_DOWN
 from fpvcar.config.pwm import MOST_HZ, OverPeak, over_peak
+from fpvcar.config.servos import channels
 from fpvcar.wiring import plan, rig
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
 from fpvcar.wiring.plan import PI_3V3, PI_5V, PI_GND, End, Part, Plan, Terminal, Use
@@ -134,7 +136,7 @@ def _supply(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
     yield Part(REGULATOR, (*_power(profile, "IN +", "IN -"), Terminal("USB")))
     plug = Terminal("USB", End(REGULATOR, "USB"), plan.FIVE_V, "", (SOCKET,))
     yield Part("Pi's power socket", (plug,))
-    if any(isinstance(motor, Servo | HatServo) for motor in motors.values()):
+    if profile.servos or any(isinstance(motor, Servo | HatServo) for motor in motors.values()):
         outputs = Terminal("OUT +"), Terminal("OUT -")
         yield Part(SERVO_REGULATOR, (*_power(profile, "IN +", "IN -"), *outputs))
 
@@ -168,7 +170,7 @@ def _other_buses(profile: Profile) -> Iterator[Part]:
     used = {sensor.i2c_place[0] for _, _, sensor in profile.sensors.every() if sensor.i2c_place}
     if profile.battery.address is not None:
         used.add(profile.battery.bus)
-    if profile.motors.on_hat:
+    if profile.motors.on_hat or any(channels(profile)):
         used.add(profile.pca9685.bus)
     for bus in sorted(used - {1}):
         yield Part(f"I2C bus {bus}", (Terminal("SDA"), Terminal("SCL")), "by overlay")
@@ -185,7 +187,7 @@ def _drivers(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
         power = _driver_power(profile, "12V", "GND", (LOGIC_JUMPER,))
         yield Part(L298N, (*_l298n(enabled), *power, Terminal("5V")))
         yield _capacitor(profile, L298N)
-    if profile.motors.on_hat:
+    if profile.motors.on_hat or any(channels(profile)):
         yield _hat(profile, list(motors.values()))
         if any(isinstance(motor, MotorHat) for motor in motors.values()):
             yield _capacitor(profile, PCA9685)
@@ -227,12 +229,14 @@ def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
     if dc:
         terminals += _power(profile, "motor +", "motor -")
         terminals += [Terminal(f"M{port} {lead}") for port in range(1, 5) for lead in (1, 2)]
-    for servo in (motor for motor in motors if isinstance(motor, HatServo)):
+    servos = [motor.channel for motor in motors if isinstance(motor, HatServo)]
+    servos += [channel for channel, _ in channels(profile)]
+    if servos:
         feed = End(SERVO_REGULATOR, "OUT +"), End(SERVO_REGULATOR, "OUT -")
         terminals += [
             Terminal("V+", feed[0], plan.FIVE_V, "", (OWN_5V,)),
             Terminal("V-", feed[1]),
-            Terminal(f"channel {servo.channel}"),
+            *(Terminal(f"channel {channel}") for channel in servos),
             Terminal("other channels"),
         ]
     kind = "motor HAT" if dc else "servo board"
@@ -270,6 +274,8 @@ def _actuators(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
             for lead, start in enumerate(starts, 1)
         )
         yield Part(name, tuple(leads), "100 nF across")
+    for name, servo in profile.servos.items():
+        yield Part(f"{name[:1].upper()}{name[1:]} servo", _servo(servo))
 
 
 def _resistor_note(over: OverPeak) -> str:
@@ -287,15 +293,16 @@ def _motor_note(motor: DcMotor) -> str:
     )
 
 
-def _servo(motor: AnyMotor) -> tuple[Terminal, ...]:
-    if isinstance(motor, Servo):
+def _servo(motor: AnyMotor | AimServo) -> tuple[Terminal, ...]:
+    signal = motor.signal if isinstance(motor, Servo | AimServo) else None
+    if signal is not None:
         plus, minus = (End(SERVO_REGULATOR, f"OUT {sign}") for sign in "+-")
         return (
-            _input("signal", motor.signal),
+            _input("signal", signal),
             Terminal("+", plus, plan.FIVE_V, "", (OWN_5V,)),
             Terminal("-", minus, notes=(ONE_TERMINAL,), also=PI_GND),
         )
-    assert isinstance(motor, HatServo)
+    assert isinstance(motor, HatServo | AimServo)
     channel = End(PCA9685, f"channel {motor.channel}")
     return (Terminal("plug", channel, plan.MOTOR),)
 

@@ -269,7 +269,8 @@ class LinuxBoard:
     def __init__(self, profile: Profile, lock: Path) -> None:
         """Request the pins, low, and arm the guardian. Raises PinsFault. `lock` is held by the
         guardian of a PWM, which has no owner in the kernel."""
-        gpios, pwm, device = profile.line_pins(), profile.pins.pwm, profile.pins.pwm_device
+        gpios, device = profile.line_pins(), profile.pins.pwm_device
+        pwm = tuple(gpio for gpio, _ in profile.stop_pwm())
         self._gpios = gpios
         with ExitStack() as opened:
             turn = None
