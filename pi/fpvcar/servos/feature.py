@@ -29,7 +29,7 @@ DIGITS = 2
 
 
 class ServoState(Struct, frozen=True):
-    """One servo on all pages: its angle, limits and rest in degrees; + is left or up."""
+    """Servo on all pages: its angle, limits and rest in degrees; + is left or up."""
 
     deg: float
     least_deg: float

@@ -157,7 +157,7 @@ def test_damaged_angles_are_no_angles(packet: bytes) -> None:
 
 
 def test_damaged_angles_stop_the_car(tmp_path: Path) -> None:
-    """As any damaged packet does: its sender is broken."""
+    """The sender of a damaged packet is broken."""
     with rig_of(tmp_path) as (_, client):
         client.aim(math.nan, 0.0)
         answer = client.hear()
