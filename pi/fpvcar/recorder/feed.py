@@ -226,9 +226,7 @@ class Feed:
     def servos(self, angles: Mapping[str, float]) -> None:
         """Record the angles of the servos that do not steer."""
         for name, deg in angles.items():
-            topic, angle = messages.SERVO + name, messages.Servo(round(deg, 2))
-            if self._lasting.get(topic) != angle:
-                self._put_lasting(topic, angle)
+            self._put_lasting(messages.SERVO + name, messages.Servo(round(deg, 2)))
 
     @harmless
     def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:

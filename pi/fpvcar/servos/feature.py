@@ -54,7 +54,7 @@ class ServoAims:
         self._timer = Timer(self.step)
         self._client, self._wished_s = "", -math.inf
         """Page of the newest wish to turn, and its time."""
-        self._stopped = self._held = self._recorded = False
+        self._stopped = self._held = self._moved = self._recorded = False
 
     async def run(self) -> None:
         """Move the servos for ever, at once after a wish."""
@@ -121,12 +121,19 @@ class ServoAims:
             elif held and not self._held or silent and aim.turning:
                 aim.turn(0.0)
         self._stopped, self._held = latches.stopped, held
-        moved = [aim.step(now_s) for aim in self.aims.values()]
+        begins = not self._moved and any(aim.moving for aim in self.aims.values())
+        if begins or not self._recorded:
+            self._record()
+        self._moved = any([aim.step(now_s) for aim in self.aims.values()])
         self._control.aim(tuple(aim.deg for aim in self.aims.values()))
-        if any(moved) or not self._recorded:
-            self._recorder.servos({name: aim.deg for name, aim in self.aims.items()})
-            self._recorded = True
+        if self._moved:
+            self._record()
         return STEP_S if any(aim.moving for aim in self.aims.values()) else REST_S
+
+    def _record(self) -> None:
+        """Record the angles: before the first step of a motion, and after each."""
+        self._recorder.servos({name: aim.deg for name, aim in self.aims.items()})
+        self._recorded = True
 
 
 def feature(core: Core) -> Feature:
