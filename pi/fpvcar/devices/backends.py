@@ -14,13 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from fpvcar.config import AimServo, Camera, Profile
+from fpvcar.config import Camera, Profile
 from fpvcar.config.pwm import MOST_HZ, over_peak
+from fpvcar.config.servos import channels
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.motors.bridge import MotorBoard
-from fpvcar.devices.pins import DeadMan, Edges, IoPins, Pins, PinsFault, PinsLost, PinsRefused
+from fpvcar.devices.pins import DeadMan, Edges, IoPins, Pins, PinsLost, PinsRefused
 from fpvcar.runtime.texts import SAYS
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -250,44 +251,39 @@ def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
     return PigpioBoard(profile)
 
 
+def load_servos(profile: Profile) -> None:
+    """Import the modules of `open_servos` before its thread starts: the motors' guardian is forked
+    beside that thread, and could inherit a half imported module."""
+    from fpvcar.devices.chips import pca9685  # noqa: F401
+
+    if pins_backend(profile) == "linux":
+        from fpvcar.devices.linux import gpio, i2c  # noqa: F401
+    else:
+        from fpvcar.devices.pigpio import i2c as pigpio_i2c  # noqa: F401
+
+
 @contextlib.contextmanager
-def open_servos(profile: Profile) -> Iterator[Callable[[AimServo, float], None]]:
-    """Open the outputs of servos that do not steer: a function that sends pulses of a length in us
-    to one of them, 0 for none. Their connection is their own. It ends with the context, and the
-    pulses with it, if it answers. Raises PinsFault."""
-    servos = profile.servos.values()
+def open_servos(profile: Profile) -> Iterator[tuple[Pins | None, Pins | None]]:
+    """Open the GPIO and the PCA9685 of servos that do not steer, each None without a servo there,
+    over connections of their own that end with the context. Raises PinsFault."""
+    gpios = [servo.signal for servo in profile.servos.values() if servo.signal is not None]
     with contextlib.ExitStack() as opened:
-        outputs: dict[bool, Pins] = {}
-        if any(servo.signal is not None for servo in servos):
-            gpios = [gpio for gpio in (servo.signal for servo in servos) if gpio is not None]
-            outputs[False] = opened.enter_context(contextlib.closing(_servo_pins(profile, gpios)))
-        if any(servo.channel is not None for servo in servos):
-            opens, chip = opened.enter_context(open_i2c(profile)), profile.pca9685
-            try:
-                device = opened.enter_context(contextlib.closing(opens(chip.bus, chip.address)))
-            except I2cError as fault:
-                raise PinsLost(SAYS(place="PCA9685", reason=fault)) from None
-            from fpvcar.devices.chips.pca9685 import Pca9685
+        pins = None
+        if gpios:
+            pins = opened.enter_context(contextlib.closing(_servo_pins(profile, gpios)))
+        if not any(channels(profile)):
+            yield pins, None
+            return
+        from fpvcar.devices.chips.pca9685 import Pca9685
 
-            # the board of motors on the same chip has initialised it
-            outputs[True] = Pca9685(device, profile.hat_hz(), fresh=not profile.motors.on_hat)
-
-        def pulse(servo: AimServo, pulse_us: float) -> None:
-            pins = outputs[servo.channel is not None]
-            output = servo.signal if servo.channel is None else servo.channel
-            assert output is not None
-            if pulse_us:
-                pins.servo(output, pulse_us)
-            else:
-                pins.write(output, 0)
-
-        def limp() -> None:
-            with contextlib.suppress(PinsFault):
-                for servo in servos:
-                    pulse(servo, 0.0)
-
-        opened.callback(limp)
-        yield pulse
+        opens, chip = opened.enter_context(open_i2c(profile)), profile.pca9685
+        try:
+            device = opened.enter_context(contextlib.closing(opens(chip.bus, chip.address)))
+        except I2cError as fault:
+            raise PinsLost(SAYS(place="PCA9685", reason=fault)) from None
+        # a board of motors on the same chip has initialised it
+        board = Pca9685(device, profile.hat_hz(), fresh=not profile.motors.on_hat)
+        yield pins, board
 
 
 def _servo_pins(profile: Profile, gpios: Sequence[int]) -> IoPins:

@@ -6,15 +6,15 @@ A stop of the car leaves them where they are: `run` decides whether one turns to
 ends of `run` and, on pigpiod, of `wheels`. A fault here is logged, and the car drives on.
 """
 
-import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from fpvcar.config import AimServo, Profile
 from fpvcar.devices import backends
-from fpvcar.devices.pins import PinsFault
+from fpvcar.devices.pins import Pins, PinsFault
 from fpvcar.drive.aiming import STEP_S, Aim
 
 AGAIN_S = 0.5
@@ -22,7 +22,8 @@ AGAIN_S = 0.5
 off."""
 RETRY_S = 1.0
 CLOSE_S = 0.5
-Pulse = Callable[[AimServo, float], None]
+Outputs = tuple[Pins | None, Pins | None]
+"""GPIO and PCA9685."""
 log = logging.getLogger("fpvcar.wheels")
 
 
@@ -32,9 +33,10 @@ class ServoThread:
     def __init__(
         self,
         profile: Profile,
-        opens: Callable[[Profile], contextlib.AbstractContextManager[Pulse]] = backends.open_servos,
+        opens: Callable[[Profile], AbstractContextManager[Outputs]] = backends.open_servos,
     ) -> None:
         """Start the thread. `opens` opens the outputs."""
+        backends.load_servos(profile)
         self._profile, self._opens = profile, opens
         self._aims = [Aim(servo) for servo in profile.servos.values()]
         self._angles: tuple[float, ...] | None = None
@@ -62,15 +64,15 @@ class ServoThread:
             aim.jump(deg)  # the servo's own angle is unknown
         while not self._ending:
             try:
-                with self._opens(self._profile) as pulse:
-                    self._serve(pulse)
+                with self._opens(self._profile) as outputs:
+                    self._serve(outputs)
             except (PinsFault, OSError) as fault:
                 if str(fault) != self._fault:
                     log.error("servos: %s; trying again", fault)
                 self._fault = str(fault)
                 time.sleep(RETRY_S)
 
-    def _serve(self, pulse: Pulse) -> None:
+    def _serve(self, outputs: Outputs) -> None:
         """Move the servos until the end. Raises PinsFault."""
         sent_s = 0.0
         while not self._ending:
@@ -81,10 +83,24 @@ class ServoThread:
             again = now_s - sent_s >= AGAIN_S
             for aim in self._aims:
                 if aim.step(now_s) or again:
-                    pulse(aim.servo, aim.servo.pulse_us(aim.deg))
+                    _pulse(outputs, aim.servo, aim.servo.pulse_us(aim.deg))
             if again:
                 sent_s, self._fault = now_s, ""
             if any(aim.moving for aim in self._aims):
                 time.sleep(STEP_S)
             else:
                 self._news.wait(AGAIN_S)
+        for aim in self._aims:
+            _pulse(outputs, aim.servo, 0.0)
+
+
+def _pulse(outputs: Outputs, servo: AimServo, pulse_us: float) -> None:
+    """Send pulses of this length to a servo, or none for 0. Raises PinsFault."""
+    output, pins = servo.signal, outputs[0]
+    if servo.channel is not None:
+        output, pins = servo.channel, outputs[1]
+    assert output is not None and pins is not None
+    if pulse_us:
+        pins.servo(output, pulse_us)
+    else:
+        pins.write(output, 0)

@@ -5,15 +5,16 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pins.fake_pins import FakePins
 from testkit.pins.wheels import MARGIN_S, START_S, Client, Rig, until
 
 from fpvbench.attached import options_of
 from fpvbench.world.bridge import aimed_deg
-from fpvcar.config import AimServo, Profile, profiles
+from fpvcar.config import Profile, profiles
 from fpvcar.devices.pins import PinsLost
 from fpvcar.runtime import paths
 from fpvcar.wheels.servos import ServoThread
@@ -99,26 +100,32 @@ def test_restarted_pigpiod_gets_the_angles_again(tmp_path: Path) -> None:
         until(lambda: angles(rig) == [30, 10], START_S, "no pulses again")
 
 
-def test_setpoints_are_answered_while_the_servos_bus_hangs(tmp_path: Path) -> None:
+class PlayedPins(FakePins):
+    """Pins that note their pulses, and may hang."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: None)
+        self.pulses, self.hung, self.entered = list[float](), threading.Event(), threading.Event()
+        self.hung.set()
+
+    def servo(self, gpio: int, pulse_us: float) -> None:
+        self.pulses.append(pulse_us)
+        self.entered.set()
+        self.hung.wait(START_S)
+
+
+def test_angles_are_taken_while_the_servos_outputs_hang() -> None:
     """The outputs have a thread of their own: a bus that hangs delays no stop."""
-    profile, hung, entered = profiles.load(PROFILE), threading.Event(), threading.Event()
-
-    @contextlib.contextmanager
-    def opens(profile: Profile) -> Iterator[Callable[[AimServo, float], None]]:
-        def pulse(servo: AimServo, pulse_us: float) -> None:
-            entered.set()
-            hung.wait(START_S)
-
-        yield pulse
-
-    servos = ServoThread(profile, opens)
+    pins = PlayedPins()
+    pins.hung.clear()
+    servos = ServoThread(profiles.load(PROFILE), lambda _: contextlib.nullcontext((pins, None)))
     servos.aim((0.0, 0.0))
-    assert entered.wait(START_S)
+    assert pins.entered.wait(START_S)
     began_s = time.monotonic()
     for _ in range(1000):
         servos.aim((10.0, 10.0))
     assert time.monotonic() - began_s < MARGIN_S
-    hung.set()
+    pins.hung.set()
     servos.close()
 
 
@@ -126,18 +133,18 @@ def test_fault_of_an_output_is_tried_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fpvcar.wheels.servos.RETRY_S", 0.01)
-    pulses, faults = list[float](), iter((PinsLost("no chip"), PinsLost("no chip"), None))
+    pins, faults = PlayedPins(), iter((PinsLost("no chip"), PinsLost("no chip"), None))
 
     @contextlib.contextmanager
-    def opens(profile: Profile) -> Iterator[Callable[[AimServo, float], None]]:
+    def opens(profile: Profile) -> Iterator[tuple[FakePins, None]]:
         if (fault := next(faults)) is not None:
             raise fault
-        yield lambda servo, pulse_us: pulses.append(pulse_us)
+        yield pins, None
 
     servos = ServoThread(profiles.load(PROFILE), opens)
     servos.aim((10.0,))  # of another number: ignored
     servos.aim((10.0, 0.0))
-    until(lambda: pulses[:2] == [1600.0, 1500.0], START_S)
+    until(lambda: pins.pulses[:2] == [1600.0, 1500.0], START_S)
     servos.close()
     assert [entry.message for entry in caplog.records] == ["servos: no chip; trying again"]
 
