@@ -1,11 +1,12 @@
 """Pan and tilt on the bench: from keys, stick and viewers to the pulses at the emulated pins."""
 
 import time
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 from testkit.browsers.seat import at_the_wheel, go_on, grown_up, opened, until
-from testkit.harness import RunningBench, wait_for
+from testkit.harness import RunningBench, started, wait_for
 
 from fpvbench.world.bridge import aimed_deg
 from fpvcar.config import profiles
@@ -135,3 +136,11 @@ def test_viewer_turns_it_once_a_grown_up_allows_it(
     held(viewer, "j", bench, 0, 20.0)
     page.locator("#let-look").uncheck()
     until(viewer, "document.getElementById('look').getAttribute('aria-disabled') === 'true'")
+
+
+@pytest.mark.parametrize("pwm", ["[]", "[12, 13]"], ids=["thread", "kernel's PWM"])
+def test_kernels_pins_make_the_pulses(tmp_path: Path, pwm: str) -> None:
+    more = ("--pins=kernel", '--set=pins.backend = "linux"', f"--set=pins.pwm = {pwm}")
+    with started(tmp_path, *OPTIONS, *more) as bench:
+        wait_for(lambda: aimed_deg(bench.soc, SERVOS["tilt"]) is not None, "no pulses", 20.0)
+        reaches(bench, 0, 0)
