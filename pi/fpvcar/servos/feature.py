@@ -91,8 +91,8 @@ class ServoAims:
                 aim.go(aim.servo.rest_deg)
             elif name in look.to:
                 aim.go(look.to[name])
-            elif name in look.turn:
-                aim.turn(look.turn[name])
+            elif look.turn.get(name) or aim.turning:  # a zero leaves one on its way to its rest
+                aim.turn(look.turn.get(name, 0.0))
         self._timer.postpone(0.0)
 
     @handles(LetLook, right=Right.GROWN_UP, act="lets viewers turn the camera")

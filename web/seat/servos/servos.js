@@ -54,6 +54,7 @@ export class ServoControls {
     this.thumb = null;
     /** The phone's direction that is straight ahead. @type {Turn | null} */
     this.ahead = null;
+    this.followed = STILL;
     this.oriented = (/** @type {DeviceOrientationEvent} */ event) => this.follow(event);
     this.view = svg('rect', {class: 'view', width: 30, height: 20, rx: 3});
     this.rest = svg('path', {class: 'ahead'});
@@ -168,12 +169,13 @@ export class ServoControls {
     this.ahead ??= at;
     const nowMs = performance.now();
     if (nowMs - this.sentMs < EVERY_MS || !isStill(this.sent)) return;
-    this.sentMs = nowMs;
     const way = turned(this.ahead, at);
     const {pan, tilt} = this.now.servos;
-    this.tell({to: this.own({
-      pan: Math.round((pan?.rest_deg ?? 0) + way.pan), tilt: Math.round((tilt?.rest_deg ?? 0) + way.tilt),
-    })});
+    const to = {pan: angle(pan, way.pan), tilt: angle(tilt, way.tilt)};
+    if (to.pan === this.followed.pan && to.tilt === this.followed.tilt) return;
+    this.sentMs = nowMs;
+    this.followed = to;
+    this.tell({to: this.own(to)});
   }
 
   /** @param {State} state */
@@ -257,6 +259,10 @@ export function places(servo, size) {
   const place = (/** @type {number} */ angle) => Math.round(size * clamp((most - angle) / (most - least)));
   return [place(deg), place(rest)];
 }
+
+/** The angle so far from a servo's rest, within its limits. @param {Servo | undefined} servo @param {number} way */
+const angle = (servo, way) => (servo
+  ? Math.round(Math.max(servo.least_deg, Math.min(servo.most_deg, servo.rest_deg + way))) : 0);
 
 /** A switch with its label. @param {string} id @param {string} text */
 function check(id, text) {
