@@ -32,6 +32,7 @@ class PlayedWheels(NamedTuple):
 
     send: Callable[[tuple[float, ...], int], bool] = lambda duties, now_ns: True
     read_answers: Callable[[], None] = lambda: None
+    aim: Callable[[tuple[float, ...]], None] = lambda angles: None
 
 
 class PlayedSaver(Saver):

@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,9 @@ class NoRecorder(Feed):
 
     def panel(self, view: View, lamps: tuple[bool, bool, bool, bool]) -> None:
         pass
+
+    def servos(self, angles: Mapping[str, float]) -> None:
+        self.angles = dict(angles)
 
     def status(self) -> telemetry.Recording:
         return self.recording

@@ -127,7 +127,7 @@ class McapFile:
 
     def chunks(self) -> list[bytes]:
         """Return the file in pieces: its head, a chunk per second, its end."""
-        catalogue = Catalogue(topics.topics(["front", "rear"]))
+        catalogue = Catalogue(topics.topics(["front", "rear"], ["pan"]))
         writer = Writer(catalogue, about(self.segment, self.profile, self.recording))
         pieces = [writer.begin()]
         sequences: dict[str, int] = {}

@@ -13,6 +13,7 @@ from fpvbench import soc as chip
 from fpvbench.chips.i2c import Make
 from fpvbench.pigpiod.daemon import Ultrasonic
 from fpvcar.config import Profile, Ultrasound
+from fpvcar.config.servos import channels
 
 HCSR04 = "TRIGGER,ECHO,RANGE[,OFF_M]"
 I2C = (
@@ -54,7 +55,7 @@ def i2c_device(text: str) -> tuple[int, Make]:
 
 def options_of(profile: Profile) -> Iterator[str]:
     """Yield the daemon's options for the devices of a profile."""
-    if profile.motors.on_hat:
+    if profile.motors.on_hat or any(channels(profile)):
         hat = profile.pca9685
         yield from ("--i2c", f"{hat.bus}:{hat.address:#x}:pca9685")
     if profile.battery.address is not None:

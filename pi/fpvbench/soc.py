@@ -115,6 +115,8 @@ class World(ctypes.Structure):
         ("hardest_mps", ctypes.c_double),
         ("ranges", ctypes.c_uint64),
         ("range_m", ctypes.c_double * RANGES_MAX),
+        ("pan_rad", ctypes.c_double),
+        ("tilt_rad", ctypes.c_double),
         ("nq", ctypes.c_uint64),
         ("qpos", ctypes.c_double * QPOS_MAX),
     ]

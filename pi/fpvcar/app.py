@@ -70,6 +70,7 @@ FEATURES: dict[str, Callable[[Profile], bool]] = {
     "buttons.socket": lambda profile: True,  # without wired buttons its page has four
     "depth.camera": lambda profile: profile.depth.source != "none",
     "second_camera.feature": lambda profile: bool(profile.cameras),
+    "servos.feature": lambda profile: bool(profile.servos),
     "intercom.socket": lambda profile: profile.intercom.present,
     "wifi.api": lambda profile: True,
     "doctor.api": lambda profile: True,

@@ -32,6 +32,13 @@ NO_CAMERA = "no camera is connected: push its cable in, blue side to the clip"
 GROWN_UP = {"grown_up": True}
 INTERCOM = {"parts": {"intercom": {"on": True}}}
 REAR = {"cameras": ["rear"]}
+AIM = {"deg": 25.0, "least_deg": -70.0, "most_deg": 70.0, "rest_deg": 0.0}
+SERVOS = {
+    "parts": {
+        **INTERCOM["parts"],
+        "servos": {"servos": {"pan": AIM, "tilt": AIM, "grip": AIM}, "viewers": False},
+    }
+}
 ASKS = {
     "asking": {"phase": "asks", "left_s": 30.0, "id": "a1234567", "name": "Quick Hedgehog (phone)"}
 }
@@ -40,6 +47,7 @@ LATER = {**WATCHING, "wait_s": 4.5, "asking": {"phase": "later", "left_s": 25.0}
 DRIVE, CAR, GROWN_UPS = (("#gear", f"#tab-{tab}") for tab in ("drive", "car", "grown-ups"))
 """The controls that open the menu at a tab."""
 SAID = "document.getElementById('asking-says').textContent !== ''"
+LOOKS_AROUND = "document.getElementById('look') !== null"
 SMALL = "document.getElementById('small-picture')?.hidden === false"
 
 
@@ -110,6 +118,11 @@ LOOKS = {
     "code-asked-stopped": Look({**STOPPED, **ASKS}, SAID, push=(*GROWN_UPS, "#grown-code")),
     "two-cameras": Look(REAR, SMALL),
     "two-cameras-watching": Look({**REAR, **WATCHING}, SMALL),
+    "servos": Look({**SERVOS, **REAR}, LOOKS_AROUND),
+    "servos-stopped": Look({**SERVOS, **STOPPED, **REAR}, LOOKS_AROUND),
+    "servos-watching": Look({**SERVOS, **WATCHING}, LOOKS_AROUND),
+    "menu-servos": Look({**SERVOS, **GROWN_UP}, _open("menu"), push=GROWN_UPS),
+    "menu-sliders": Look(SERVOS, _open("menu"), push=DRIVE),
     "code-stopped": Look(STOPPED, _open("unlock"), push=(*GROWN_UPS, "#grown-code")),
 }
 

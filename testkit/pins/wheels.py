@@ -17,7 +17,15 @@ from fpvbench.world.bridge import Wiring
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
 from fpvcar.runtime.texts import Text
-from fpvcar.wire.wheels import PACKET_MAX, Answer, Setpoint, Status, pack_setpoint, parse_packet
+from fpvcar.wire.wheels import (
+    PACKET_MAX,
+    Answer,
+    Setpoint,
+    Status,
+    pack_angles,
+    pack_setpoint,
+    parse_packet,
+)
 from testkit.network.ports import free_port
 
 MARGIN_S = 5.0
@@ -234,6 +242,10 @@ class Client:
             answer = self.hear()
             if answer is None or answer.status != Status.STOPPED:
                 return answer
+
+    def aim(self, *angles: float) -> None:
+        """Send angles of the servos that do not steer."""
+        self._socket.send(pack_angles(angles))
 
     def close(self) -> None:
         self._socket.close()

@@ -22,7 +22,7 @@ from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire import telemetry
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
-TOPICS = topics.topics(["front"])
+TOPICS = topics.topics(["front"], ["pan", "tilt"])
 CATALOGUE = Catalogue(TOPICS)
 UTC_NS = 1_795_289_460_000_000_000  # 2026-11-21 19:31:00
 SETTINGS = config.Recording(segment_s=5.0)

@@ -52,7 +52,7 @@ WELCOME = down.Welcome(
     True,
     "9f86d081884c7d659a2feaa0c55ad015",
     cameras=("rear",),
-    features=("buttons", "intercom"),
+    features=("buttons", "intercom", "servos"),
 )
 STATE = down.State(
     seq=41,

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
-from fpvcar.config import motors, schema, sensors
+from fpvcar.config import motors, schema, sensors, servos
 from fpvcar.config.base import Gpio, LowGpio, PwmGpio, Section, Share
 from fpvcar.config.schema import Profile
 
@@ -40,6 +40,8 @@ A profile that is wrong is refused with the place, the value and what would do:
 - a servo that drives, motors of which only one hangs on a PCA9685, a servo on a PCA9685
   whose `pwm_hz` is that of motors
 - pins in `pins.pwm` that have no PWM or share one, or that are one of two inputs of a motor
+- more than six `servos`, one without or with both of `signal` and `channel`, two on one output,
+  and one whose `rest_deg` or pulses are outside their limits
 - two devices with one address on an I2C bus, and a second VL53L0X without `power`
 - two range sensors with one name; a name has letters, digits and -, 24 at most
 - two buttons with one colour or one shape; there are three to six buttons, or none
@@ -55,6 +57,8 @@ TABLE = "| key | type | bounds | unit | default | meaning |\n|---|---|---|---|--
 UNITS = {
     "_hz": "Hz",
     "_per_s": "1/s",
+    "_deg_s": "°/s",
+    "_us": "us",
     "_s": "s",
     "_v": "V",
     "_volts": "V",
@@ -79,7 +83,7 @@ TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
 def meanings() -> dict[str, dict[str, str]]:
     """Return class -> key -> the docstring under it; the class's own docstring is under ""."""
     meanings: dict[str, dict[str, str]] = {}
-    files = (schema.__file__, motors.__file__, sensors.__file__)
+    files = (schema.__file__, motors.__file__, sensors.__file__, servos.__file__)
     trees = [ast.parse(Path(file).read_text(encoding="utf-8")) for file in files]
     nodes = [node for tree in trees for node in tree.body]
     for section in (node for node in nodes if isinstance(node, ast.ClassDef)):

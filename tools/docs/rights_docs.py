@@ -18,10 +18,11 @@ from fpvcar.seat.handlers import Right, declared
 from fpvcar.seat.hub import Hub
 from fpvcar.seat.settings import Settings
 from fpvcar.seat.turns import Turns
+from fpvcar.servos.feature import ServoAims
 from fpvcar.wire import up
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "access.md"
-PARTS = (Hub, Turns, Settings, Authorization, Intercom)
+PARTS = (Hub, Turns, Settings, Authorization, Intercom, ServoAims)
 """Classes with handlers of messages."""
 SOCKETS: dict[str, str] = {
     "/ws/drive": Right.ANYONE,

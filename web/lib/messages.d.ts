@@ -126,6 +126,13 @@ export interface SetPicture {
 export interface SetRecording {
   kind: 'record'; on: boolean;
 }
+export interface Look {
+  kind: 'look'; seen?: number; turn?: Record<string, number>; to?: Record<string, number>;
+  rest?: boolean;
+}
+export interface LetLook {
+  kind: 'let_look'; on: boolean;
+}
 export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number; silence_ms: number;
   late_ms: number; drive_every_ms: number; range_stale_ms: number; width: number; height: number;
@@ -153,7 +160,8 @@ export interface CarError {
   'ended' | 'grown_up_only' | 'grown_up_stop' | 'hello_first' | 'hello_twice' | 'late' | 'limit' |
   'locked' | 'may_drive' | 'no_picture' | 'no_seen' | 'no_sound' | 'not_driver' | 'refused' |
   'time_over' | 'too_many_codes' | 'too_many_messages' | 'too_often' | 'unknown_camera' |
-  'unknown_kind' | 'watch_only' | 'wheel_taken' | 'wrong_code'; by: string; wait_s: number;
+  'unknown_kind' | 'unknown_servo' | 'watch_only' | 'wheel_taken' | 'wrong_code'; by: string;
+  wait_s: number;
 }
 export interface Pass {
   kind: 'pass'; ticket: string; left_s: number;
@@ -201,7 +209,7 @@ export interface Authority {
 export type Upward =
   | Hello | Name | NameCar | Unlock | Drive | Take | Release | Ask | Answer | Estop | Resume | View
   | SetIntercom | Keep | Mark | Lock | Who | End | Ping | Report | Lights | Limit | Guard
-  | SetPicture | SetRecording;
+  | SetPicture | SetRecording | Look | LetLook;
 export type Downward =
   | Welcome | CarName | State | Pong | CarError | Pass | People | Closing;
 export type ButtonsUp =

@@ -116,6 +116,7 @@ const card = new MessageCard({
 const page = new Page({
   link, video, controls, hud, card, code,
   cameras: () => setTimeout(() => void secondCamera.fetch(), DRAWER_AFTER_MS),
+  servos: () => setTimeout(() => void servos.fetch(), DRAWER_AFTER_MS),
 });
 
 /** Loads after the first screen. */
@@ -141,6 +142,7 @@ const drawer = new LazyPart({
       tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
     });
     page.secondCamera?.addSwitch();
+    page.servos?.addControls();
     if (page.welcome) page.drawer.welcomed(page.welcome);
     if (page.state) page.drawer.state(page.state);
     if (page.refusal) page.drawer.unlock.refused(page.refusal);
@@ -178,6 +180,7 @@ const quietParts = [
           toast(t.gamepadGone, 'warn');
         },
         used: () => used('gamepad'),
+        look: (pad) => page.servos?.gamepad(pad),
       });
       gamepads.listen(window);
       if (timers.length > 0) gamepads.awake();
@@ -193,9 +196,19 @@ const secondCamera = quiet(async (again) => {
   page.secondCamera = new SecondCamera(page.welcome?.cameras[0] ?? '', page);
   if (page.drawer) page.secondCamera.addSwitch();
 });
+/** Loads for a car that has servos which do not steer. */
+const servos = quiet(async (again) => {
+  /** @type {typeof import('./servos/servos.js')} */
+  const part = await import(`./servos/servos.js${again}`);
+  return {...part, style: await part.loadStyle()};
+}, ({ServoControls, style}) => {
+  document.body.append(make('style', style));
+  page.servos = new ServoControls(page, keyboard);
+  if (page.drawer) page.servos.addControls();
+});
 
 controls.releases.push(
-  () => keyboard.release(), () => gamepads?.release(),
+  () => keyboard.release(), () => gamepads?.release(), () => page.servos?.release(),
   () => {
     for (const pad of pads) pad.release();
     Object.assign(thumbs, {throttle: 0, steer: 0});

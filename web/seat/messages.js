@@ -91,6 +91,11 @@ export const UP = {
   guard: {mode: oneOf('limit', 'off', 'warn')},
   picture: {to: exact(() => PICTURE_CHANGE)},
   record: {on: flag},
+  look: {
+    seen: maybe(count), turn: maybe(record(number(-1, 1))), to: maybe(record(number(-180, 180))),
+    rest: maybe(flag),
+  },
+  let_look: {on: flag},
 };
 export const DOWN = {
   welcome: {

@@ -15,8 +15,8 @@ export class Page {
    * @param {{link: import('./link/link.js').Link, video: import('../video/video.js').Video,
    *   controls: import('./input/controls.js').Controls, hud: import('./hud/hud.js').Hud,
    *   card: import('./hud/message_card.js').MessageCard, code: () => void,
-   *   cameras: () => void}} parts
-   *   `video` has the large picture; `cameras`: the car has a second camera
+   *   cameras: () => void, servos: () => void}} parts
+   *   `video` has the large picture; `cameras`: the car has a second camera; `servos`: its camera turns
    */
   constructor(parts) {
     this.parts = parts;
@@ -24,6 +24,8 @@ export class Page {
     this.drawer = null;
     /** Loaded for a car that has one. @type {import('./second_camera.js').SecondCamera | null} */
     this.secondCamera = null;
+    /** Loaded for a car that has some. @type {import('./servos/servos.js').ServoControls | null} */
+    this.servos = null;
     /** @type {Welcome | null} */
     this.welcome = null;
     /** @type {State | null} */
@@ -95,6 +97,7 @@ export class Page {
     this.drawer?.welcomed(welcome);
     this.secondCamera?.welcomed();
     if (welcome.cameras?.length) this.parts.cameras();
+    if (welcome.features?.includes('servos')) this.parts.servos();
   }
 
   /** @param {import('../lib/types.js').CarError} error */
@@ -120,6 +123,7 @@ export class Page {
     else if (before.role !== state.role) this.parts.controls.letGo();
     this.parts.hud.state(state);
     this.drawer?.state(state);
+    this.servos?.update(state);
     const news = this.drawer?.unlock.granted(before, state);
     if (news) toast(news);
     if (isEstop(before) && !isEstop(state)) this.pushedStop = false;

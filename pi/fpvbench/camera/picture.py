@@ -130,6 +130,8 @@ class Room:
             raise NoPicture(_no_egl(fault)) from None
         self._mujoco, self._seed = mujoco, seed
         self._model, self._data = model, mujoco.MjData(model)
+        self._camera = int(model.camera(self._view).id)
+        self._ahead = model.cam_quat[self._camera].copy()
 
     def take(self) -> tuple[int, VideoFrame]:
         """Copy the world's state (the capture) and render it."""
@@ -160,5 +162,15 @@ class Room:
     def _place(self, state: World) -> None:
         if state.seed != self._seed:
             self._build(state.seed)
+        if self._view == "driver":
+            self._turn(state.pan_rad, state.tilt_rad)
         if state.nq == self._model.nq:
             self._data.qpos[:] = state.qpos[: state.nq]
+
+    def _turn(self, pan_rad: float, tilt_rad: float) -> None:
+        """Turn the camera about the car's vertical axis, then about its own horizontal one."""
+        mujoco, pan, tilt = self._mujoco, np.zeros(4), np.zeros(4)
+        mujoco.mju_axisAngle2Quat(pan, np.array([0.0, 0.0, 1.0]), pan_rad)
+        mujoco.mju_axisAngle2Quat(tilt, np.array([1.0, 0.0, 0.0]), tilt_rad)
+        mujoco.mju_mulQuat(pan, pan.copy(), self._ahead)
+        mujoco.mju_mulQuat(self._model.cam_quat[self._camera], pan, tilt)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fpvbench.soc import MODE_OUTPUT, Soc
 from fpvcar.config import (
     HAT_CHANNELS,
+    AimServo,
     AnyMotor,
     DcMotor,
     EscMotor,
@@ -58,6 +59,27 @@ class Losses(NamedTuple):
     """MX1508: both switches of the path together; it drops 1.6 V/A. With the resistor in a lead."""
     drop_v: float = 0.0
     pwm_hz: float = 4000.0
+
+
+def pin_pulse_us(soc: Soc, gpio: int) -> float:
+    """Return the length of the servo pulses on a pin; 0 without pulses."""
+    pin = soc.pin[gpio]
+    return float(pin.duty() * (pin.pwm & 0xFFFFFFFF))
+
+
+def hat_pulse_us(soc: Soc, channel: int) -> float:
+    """Return the length of the servo pulses on an output of the PCA9685; 0 without pulses."""
+    return float(soc.hat.duty(channel) * soc.hat.period_us())
+
+
+def aimed_deg(soc: Soc, servo: AimServo) -> float | None:
+    """Return the angle of a servo that does not steer, by its pulses; None without pulses."""
+    if servo.signal is not None:
+        pulse_us = pin_pulse_us(soc, servo.signal)
+    else:
+        assert servo.channel is not None
+        pulse_us = hat_pulse_us(soc, servo.channel)
+    return servo.deg(pulse_us) if pulse_us else None
 
 
 def mx1508(forward: float, reverse: float) -> Bridge:
@@ -161,10 +183,8 @@ class Wiring:
     def pulse_us(self, motor: Servo | HatServo | EscMotor, soc: Soc) -> float:
         """Return the width of the pulses at a servo or an ESC, 0 for none."""
         if isinstance(motor, HatServo | HatEsc):
-            pulse_us = soc.hat.duty(motor.channel) * soc.hat.period_us()
-            return float(pulse_us * self._enabled(soc))
-        pin = soc.pin[motor.output]
-        return float(pin.duty() * (pin.pwm & 0xFFFFFFFF))
+            return hat_pulse_us(soc, motor.channel) * self._enabled(soc)
+        return pin_pulse_us(soc, motor.output)
 
     def _enabled(self, soc: Soc) -> bool:
         """Return True if OE is enabled: its wire has a pull-up, so a low output enables it."""

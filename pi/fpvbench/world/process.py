@@ -21,7 +21,7 @@ import numpy as np
 
 from fpvbench.soc import RANGE_SENSORS, Soc, attach, writing
 from fpvbench.world import scene
-from fpvbench.world.bridge import Bridge, Bridges, Losses, Wiring
+from fpvbench.world.bridge import Bridge, Bridges, Losses, Wiring, aimed_deg
 from fpvbench.world.motor import Battery, Motor, Rack
 from fpvcar import config
 from fpvcar.config import profiles
@@ -78,6 +78,8 @@ class World:
         self._front = np.isin(self.model.geom_bodyid, fronts)
         self._car = int(self.model.body("car").id)
         self._sites = [int(self.model.site(name).id) for name, _ in RANGE_SENSORS]
+        self.look = (0.0, 0.0)
+        """Pan and tilt of the camera, in radians; + is left and up."""
         self._lost_s = 0.0
         self._geom = np.zeros(1, dtype=np.int32)
         mujoco.mj_forward(self.model, self.data)
@@ -208,6 +210,16 @@ class World:
         mujoco.mj_forward(self.model, self.data)
 
 
+def looking(soc: Soc, profile: config.Profile, last: tuple[float, float]) -> tuple[float, float]:
+    """Return pan and tilt of the camera by the pulses of its servos; one without pulses keeps its
+    last angle, in radians."""
+    pan, tilt = (
+        math.radians(deg) if servo and (deg := aimed_deg(soc, servo)) is not None else before
+        for servo, before in zip(map(profile.servos.get, ("pan", "tilt")), last, strict=True)
+    )
+    return pan, tilt
+
+
 def publish(soc: Soc, world: World, time_ns: int) -> None:
     """Write the world's state into the Soc."""
     with writing(soc.world) as out:
@@ -217,6 +229,7 @@ def publish(soc: Soc, world: World, time_ns: int) -> None:
         out.speed_mps, out.contact_mps = world.speed_mps, world.contact_mps
         out.hardest_mps = world.hardest_mps
         out.x_m, out.y_m, out.yaw_rad = world.pose
+        out.pan_rad, out.tilt_rad = world.look
         out.ranges = len(world.ranges_m)
         out.range_m[: len(world.ranges_m)] = world.ranges_m
         out.nq = world.model.nq
@@ -237,6 +250,7 @@ def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
     log.info("seed %d, %.0f Hz", seed, 1 / TICK_S)
     while not ended:
         world.step(wiring.bridges(soc))
+        world.look = looking(soc, profile, world.look)
         publish(soc, world, time.monotonic_ns())
         if world.rescues != rescues:
             rescues = world.rescues

@@ -56,6 +56,7 @@ from fpvcar.config.schema import (
     Speeds as Speeds,
     View as View,
 )
+from fpvcar.config.servos import AimServo as AimServo
 from fpvcar.config.sensors import (
     Depth as Depth,
     Sensors as Sensors,

@@ -14,6 +14,7 @@ PwmGpio = Annotated[int, Meta(ge=2, le=HEADER_GPIO)]
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, Meta(gt=0.0)]
+SoundDevice = Annotated[str, Meta(min_length=1, max_length=80, pattern="^[\\w.,:=+-]+$")]
 PLAIN = (
     "^[^\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u0600-\\u0605\\u061c\\u06dd\\u070f"
     "\\u0890\\u0891\\u08e2\\u115f\\u1160\\u17b4\\u17b5\\u2800\\u3164\\uffa0"

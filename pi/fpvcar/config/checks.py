@@ -23,6 +23,7 @@ from fpvcar.config.motors import (
 from fpvcar.config.pwm import refuse_kernel_pwm
 from fpvcar.config.schema import Battery, Button, Camera, Profile
 from fpvcar.config.sensors import Tfmini, Tof
+from fpvcar.config.servos import channels, refuse_servos
 
 BUTTON_COUNT = (3, 6)
 """Smallest and largest number of buttons that fit a child's page."""
@@ -37,7 +38,6 @@ BUS_PINS = {(1, 2): "SDA", (1, 3): "SCL"}
 HELD_UP = (2, 3)
 """GPIO with 1.8 kΩ to 3.3 V on every board, too strong for the chip's pull-down."""
 MOTORS = ("drive", "steer", "left", "right")
-SERVO_HZ = (40, 60)
 TOF_ADDRESS = 0x29
 """Address of every VL53L0X after power-on."""
 NAME = re.compile(r"[A-Za-z0-9-]{1,24}")
@@ -48,6 +48,7 @@ def refuse_clashes(profile: Profile) -> None:
     """Raise ConfigError for the first clash."""
     _refuse_other_motors(profile)
     refuse_esc(profile)
+    refuse_servos(profile)
     refuse_kernel_pwm(profile)
     _refuse_shared_pins(profile)
     _refuse_held_up(profile.motors)
@@ -119,7 +120,7 @@ def _reserved_pins(profile: Profile) -> Iterator[tuple[int, str]]:
     }
     if profile.battery.address is not None:
         users[profile.battery.bus] = "battery"
-    if profile.motors.on_hat:
+    if profile.motors.on_hat or any(channels(profile)):
         users[profile.pca9685.bus] = "pca9685"
     for (bus, gpio), wire in BUS_PINS.items():
         if bus in users:
@@ -164,7 +165,7 @@ def _refuse_shared_addresses(profile: Profile) -> None:
     battery, hat = profile.battery, profile.pca9685
     seen: dict[tuple[int, int], str] = {}
     ports: dict[str, str] = {}
-    if profile.motors.on_hat:
+    if profile.motors.on_hat or any(channels(profile)):
         seen[hat.bus, hat.address] = "pca9685"
     together = Counter(tof.bus for tof in profile.sensors.tof.values())
     if battery.address is not None:
@@ -214,6 +215,11 @@ def _refuse_address(place: str, tof: Tof, together: int) -> None:
 
 def _refuse_shared_names(profile: Profile) -> None:
     """Refuse two range sensors with one name: the name is their only identification."""
+    for name in profile.servos:
+        if not NAME.fullmatch(name):
+            raise ConfigError(
+                f"servos.{name}: expected a name of letters, digits and -, at most 24"
+            )
     seen = {"depth": "the depth camera"} if profile.depth.source != "none" else {}
     for kind, name, _ in profile.sensors.every():
         place = f"sensors.{kind}.{name}"
@@ -273,13 +279,6 @@ def _refuse_other_motors(profile: Profile) -> None:
             raise ConfigError(
                 f"motors.steer.channel = {second.channel}: already used by M{first.port} "
                 "of the HAT; expected 0, 1, 14 or 15"
-            )
-    if isinstance(second, HatServo) or isinstance(first, HatEsc):
-        low, high = SERVO_HZ
-        if not low <= profile.hat_hz() <= high:
-            raise ConfigError(
-                f"pca9685.pwm_hz = {profile.hat_hz()}: expected {low} to {high} for the "
-                "servo or ESC; all outputs share one prescaler"
             )
 
 

@@ -142,18 +142,25 @@ def refuse_kernel_pwm(profile: Profile) -> None:
                     f"pins.pwm: GPIO {gpio} (motors.{name}): expected one of 12 and 18, and one "
                     "of 13 and 19; only those have a PWM"
                 )
-            for group in groups:
-                if not seen.isdisjoint(group):
-                    raise ConfigError(
-                        f"pins.pwm: GPIO {_numbers(set(group))} share a channel: expected one of "
-                        "them"
-                    )
-            seen.add(gpio)
+            _refuse_shared_channel(gpio, seen)
+    for gpio in pwm.intersection(servo.signal for servo in profile.servos.values()):
+        pwm.discard(gpio)
+        _refuse_shared_channel(gpio, seen)
     if pwm:
         raise ConfigError(
             f"pins.pwm: GPIO {_numbers(pwm)}: expected PWM inputs of motors or the signal of a "
             "servo (L298N: only its enable)"
         )
+
+
+def _refuse_shared_channel(gpio: int, seen: set[int]) -> None:
+    """Refuse a pin whose channel an earlier pin has; add it to `seen`."""
+    for group in PWM_GROUPS:
+        if gpio in group and not seen.isdisjoint(group):
+            raise ConfigError(
+                f"pins.pwm: GPIO {_numbers(set(group))} share a channel: expected one of them"
+            )
+    seen.add(gpio)
 
 
 def _numbers(gpios: set[int]) -> str:

@@ -9,9 +9,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from fpvcar.config.base import Gpio, Positive, PwmGpio, Section, Share
-from fpvcar.config.motors import ChipStop, HatEsc, HatServo, Motors, Pca9685, PwmStop
+from fpvcar.config.base import Gpio, Positive, PwmGpio, Section, Share, SoundDevice
+from fpvcar.config.motors import ChipStop, Motors, Pca9685, PwmStop
 from fpvcar.config.sensors import Depth, Mounted, Sensors
+from fpvcar.config.servos import AimServo, chip_turns_servos
 
 Colour = Literal["red", "yellow", "green", "blue", "purple", "white"]
 Shape = Literal["circle", "triangle", "square", "star", "heart", "diamond"]
@@ -286,9 +287,6 @@ class Network(Section, frozen=True):
     """Whether to open a network of the car's name if no known one is in range."""
 
 
-SoundDevice = Annotated[str, Meta(min_length=1, max_length=80, pattern="^[\\w.,:=+-]+$")]
-
-
 class Intercom(Section, frozen=True):
     """Intercom between the car and its driver, by the programs of alsa-utils. It works over https
     only, after a grown-up has switched it on in the menu. Without this section the car has none."""
@@ -340,6 +338,8 @@ class Profile(Section, frozen=True):
 
     car: Car
     motors: Motors
+    servos: dict[str, AimServo] = {}
+    """Servos that do not steer, at most six, by name; pan and tilt turn the camera."""
     pins: Pins = Pins()
     battery: Battery = Battery()
     i2c: I2c = I2c()
@@ -383,7 +383,8 @@ class Profile(Section, frozen=True):
 
     def stop_pwm(self) -> tuple[PwmStop, ...]:
         """Return each motor pin on the kernel's PWM, and how to stop it."""
-        return tuple(self.motors.pwm_stop(gpio, self.pins.pwm_device) for gpio in self.pins.pwm)
+        pwm, device = set(self.pins.pwm).intersection(self.motor_pins()), self.pins.pwm_device
+        return tuple(self.motors.pwm_stop(gpio, device) for gpio in self.pins.pwm if gpio in pwm)
 
     def stops(self) -> tuple[Sequence[int], Sequence[ChipStop], Sequence[PwmStop]]:
         """Return everything that a stop past all daemons needs: pins, chips and PWM."""
@@ -396,5 +397,4 @@ class Profile(Section, frozen=True):
 
     def hat_hz(self) -> int:
         """Return the frequency of the PCA9685's outputs."""
-        servo = any(isinstance(motor, HatServo | HatEsc) for motor in self.motors.pair)
-        return self.pca9685.pwm_hz or (50 if servo else 1526)
+        return self.pca9685.pwm_hz or (50 if chip_turns_servos(self) else 1526)

@@ -17,11 +17,13 @@ from typing import Any, Literal
 from fpvcar.config import Camera, Profile
 from fpvcar.config.motors import ChipStop, PwmStop
 from fpvcar.config.pwm import MOST_HZ, over_peak
+from fpvcar.config.servos import channels
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.motors.bridge import MotorBoard
-from fpvcar.devices.pins import DeadMan, Edges, IoPins, PinsRefused
+from fpvcar.devices.pins import DeadMan, Edges, IoPins, Pins, PinsLost, PinsRefused
+from fpvcar.runtime.texts import SAYS
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BackEnd = Literal["pigpio", "linux"]
@@ -218,9 +220,9 @@ def pwm_reason(profile: Profile, root: Path) -> str:
     from fpvcar.devices.linux import pins_off
 
     chips = str(root / pins_off.PWM_CLASS.lstrip("/"))
-    for gpio, device, *_ in profile.stop_pwm():
+    for gpio in profile.pins.pwm:
         try:
-            pins_off.find_pwm(gpio, device, chips)
+            pins_off.find_pwm(gpio, profile.pins.pwm_device, chips)
         except OSError as fault:
             return f"GPIO {gpio}: {fault}"
     return ""
@@ -248,6 +250,51 @@ def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
     from fpvcar.devices.pigpio.dead_man import PigpioBoard
 
     return PigpioBoard(profile)
+
+
+def load_servos(profile: Profile) -> None:
+    """Import the modules of `open_servos` before its thread starts: the motors' guardian is forked
+    beside that thread, and could inherit a half imported module."""
+    from fpvcar.devices.chips import pca9685  # noqa: F401
+
+    if pins_backend(profile) == "linux":
+        from fpvcar.devices.linux import gpio, i2c  # noqa: F401
+    else:
+        from fpvcar.devices.pigpio import i2c as pigpio_i2c  # noqa: F401
+
+
+@contextlib.contextmanager
+def open_servos(profile: Profile) -> Iterator[tuple[Pins | None, Pins | None]]:
+    """Open the GPIO and the PCA9685 of servos that do not steer, each None without a servo there,
+    over connections of their own that end with the context. Raises PinsFault."""
+    gpios = [servo.signal for servo in profile.servos.values() if servo.signal is not None]
+    with contextlib.ExitStack() as opened:
+        pins = None
+        if gpios:
+            pins = opened.enter_context(contextlib.closing(_servo_pins(profile, gpios)))
+        if not any(channels(profile)):
+            yield pins, None
+            return
+        from fpvcar.devices.chips.pca9685 import Pca9685
+
+        opens, chip = opened.enter_context(open_i2c(profile)), profile.pca9685
+        try:
+            device = opened.enter_context(contextlib.closing(opens(chip.bus, chip.address)))
+        except I2cError as fault:
+            raise PinsLost(SAYS(place="PCA9685", reason=fault)) from None
+        # a board of motors on the same chip has initialised it
+        board = Pca9685(device, profile.hat_hz(), fresh=not profile.motors.on_hat)
+        yield pins, board
+
+
+def _servo_pins(profile: Profile, gpios: Sequence[int]) -> IoPins:
+    if pins_backend(profile) == "pigpio":
+        return open_pins(profile)
+    from fpvcar.devices.linux.gpio import LinuxPins
+    from fpvcar.devices.linux.kernel_pwm import KernelPwm
+
+    pwm = [gpio for gpio in gpios if gpio in profile.pins.pwm]
+    return LinuxPins("fpvcar wheels", KernelPwm(pwm, profile.pins.pwm_device))
 
 
 def open_dead_man(profile: Profile) -> DeadMan:

@@ -32,8 +32,7 @@ RENEW_S = 0.045
 """Tick in a steady state: just longer than the 40 ms between two wishes of a page, and short
 enough for a lease to outlive an event loop that is blocked for 75 ms."""
 EARLY_S = 0.002
-"""Tolerance by which a tick may run early: a wish that arrives some microseconds after a due
-tick then does not wake the loop twice."""
+"""Tolerance of early ticks: a wish just after a due tick then does not wake the loop twice."""
 IDLE_TICK_S = 0.1
 """Tick without a driver; short enough that the lease of resting wheels never expires."""
 WEAK_LIMIT = 0.5
@@ -98,6 +97,9 @@ class Wheels(Protocol):
     def send(self, duties: tuple[float, ...], now_ns: int, /) -> bool:
         """Send a setpoint; return False if that was not possible."""
 
+    def aim(self, angles: tuple[float, ...], /) -> None:
+        """Send angles of servos that do not steer."""
+
     def read_answers(self) -> None:
         """Read the pending answers, and pass each to `Control.wheels_answer`."""
 
@@ -138,6 +140,7 @@ class Control:
         self.reasons: Counter[str] = Counter()
         self.stops: Counter[str] = Counter()
         self._wheels, self._inputs, self._changed = wheels, inputs, changed
+        self.aim = wheels.aim
         self._clock_ns, self._watcher = clock_ns, watcher
         self._wheels_motors = (wheels_profile or profile).motors
         self._use(profile)

@@ -163,6 +163,12 @@ def holds_s(wish: Wish, world: World, now_s: float, limits: config.Gate) -> floa
     return min(silent_s, blind_s) if blind_s > 0.0 else silent_s
 
 
+def may_aim(wished_s: float, latches: Latches, now_s: float, limits: config.Gate) -> bool:
+    """Return whether servos that do not steer may turn on a wish received at `wished_s`: it is
+    fresh, and nothing holds the car. A stop that only needs a neutral wish lets its driver look."""
+    return latches.hold is None and now_s - wished_s < limits.silence_s
+
+
 def hold(latches: Latches, stop: Hold) -> Latches:
     """Add a hold; of two holds the one that is harder to clear remains."""
     if latches.hold is None or _RANK.get(latches.hold.cause, 0) < _RANK.get(stop.cause, 0):
@@ -217,6 +223,11 @@ class Freshness:
     def sent_us(self, nonce: int) -> int:
         """Return the CLOCK_MONOTONIC time of the message with this nonce; 0 if it is unknown."""
         return self._sent.get(nonce, 0)
+
+    def late(self, seen: int, now_s: float) -> bool:
+        """Return whether a wish returns no nonce of the last `late_s`."""
+        seen_us = self._sent.get(seen)
+        return seen_us is None or now_s - seen_us / 1e6 > self._late_s
 
     def accept(self, seq: int, sent_ms: float, seen: int, now_s: float) -> Staleness | None:
         """Return None for a fresh wish; otherwise "old" (doubled, reordered), "late" or "stale".

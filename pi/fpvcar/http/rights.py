@@ -26,6 +26,7 @@ class Right(StrEnum):
     NAMES_CAR = "driver; once the car has a name, grown-up"
     AT_THE_WHEEL = "driver at the wheel"
     RESUMES = "driver at the wheel, or grown-up"
+    LOOKS = "driver at the wheel, or viewer if a grown-up allows it"
     GROWN_UP = "grown-up"
     STATION = "station"
 

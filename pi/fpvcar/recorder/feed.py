@@ -225,6 +225,12 @@ class Feed:
                 self._put_lasting(topic, message)
 
     @harmless
+    def servos(self, angles: Mapping[str, float]) -> None:
+        """Record the angles of the servos that do not steer."""
+        for name, deg in angles.items():
+            self._put_lasting(messages.SERVO + name, messages.Servo(round(deg, 2)))
+
+    @harmless
     def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
         """Record the measurements of a page."""
         latency = messages.Latency(

@@ -2,6 +2,7 @@
 
 import functools
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -24,10 +25,11 @@ def about(profile: Profile) -> messages.About:
     return messages.About(profile.car.name, __version__, "", 0, 0, msgspec.to_builtins(profile))
 
 
-def catalogue(sources: Sources) -> Catalogue:
-    """Return all topics of a car; its range sensors are known from the beginning."""
+def catalogue(sources: Sources, servos: Iterable[str] = ()) -> Catalogue:
+    """Return all topics of a car; its range sensors, and its servos that do not steer, are known
+    from the beginning."""
     ranges = sources.ranges.status(time.monotonic())
-    return Catalogue(topics.topics([sensor.name for sensor in ranges]))
+    return Catalogue(topics.topics([sensor.name for sensor in ranges], servos))
 
 
 class CarRecorder:
@@ -36,7 +38,7 @@ class CarRecorder:
     def __init__(
         self, profile: Profile, directory: Path, sources: Sources, clock: Clock = SYSTEM_CLOCK
     ) -> None:
-        settings, topics = profile.recording, catalogue(sources)
+        settings, topics = profile.recording, catalogue(sources, profile.servos)
         handover = Handover()
         self.thread = RecorderThread(
             handover,

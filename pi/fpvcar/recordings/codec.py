@@ -13,9 +13,9 @@ from fpvcar.recordings.messages import (
     JSON_KINDS,
     MARK,
     METADATA,
+    NAMED_KINDS,
     PLOT,
     POINTS,
-    RANGE,
     TRANSFORMS,
     About,
     Calibration,
@@ -25,14 +25,15 @@ from fpvcar.recordings.messages import (
     Picture,
     Plot,
     Points,
-    Reading,
     Transforms,
 )
 
 _decoders: dict[str, msgspec.json.Decoder[Any]] = {
     topic: msgspec.json.Decoder(kind) for topic, kind in JSON_KINDS.items()
 }
-_reading_decoder = msgspec.json.Decoder(Reading)
+_named_decoders: dict[str, msgspec.json.Decoder[Any]] = {
+    prefix: msgspec.json.Decoder(kind) for prefix, kind in NAMED_KINDS.items()
+}
 _encoder = msgspec.json.Encoder()
 
 
@@ -87,7 +88,9 @@ def decode(topic: str, data: bytes) -> Message:
             return Plot(*joint_state.take_joint_state(data))
         if topic.startswith(POINTS):
             return _points(data)
-        decoder = _reading_decoder if topic.startswith(RANGE) else _decoders.get(topic)
+        decoder = _decoders.get(topic) or next(
+            (one for prefix, one in _named_decoders.items() if topic.startswith(prefix)), None
+        )
         if decoder is None:
             raise FormatError(f"unknown topic {topic!r}")
         message: Message = decoder.decode(data)

@@ -7,6 +7,7 @@
     /points/NAME   Points (PointCloud)         the same, for viewers
     /tf            Transforms (FrameTransforms) with /recording: positions of the parts
     /camera_info   Calibration                 with /recording, if the intrinsics are known
+    /servo/NAME    Servo                       every step of a servo that does not steer
     /battery       Battery                     every measurement
     /wish          WishIn                      every `drive` of a browser
     /step          Step                        every run of the gate
@@ -47,8 +48,8 @@ ABOUT, CAMERA, BATTERY, WISH, STEP = ("/recording", "/camera", "/battery", "/wis
 DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = ("/driver", "/lights", "/buttons", "/health", "/latency")
 EVENT, MARK, STINTS, PLOT = "/event", "/mark", "/stints", "/plot"
 TRANSFORMS, CALIBRATION = "/tf", "/camera_info"
-RANGE, POINTS = "/range/", "/points/"
-"""Prefixes, followed by the sensor's name."""
+RANGE, POINTS, SERVO = "/range/", "/points/", "/servo/"
+"""Prefixes, followed by the name of the sensor or servo."""
 METADATA = "fpvcar"
 """Name of the file's metadata record: car, version, recording, utc_offset_ns, profile.
 
@@ -113,6 +114,12 @@ class Reading(Struct, frozen=True):
     bearing_deg: float
     range_m: float | None
     state: str = "ok"
+
+
+class Servo(Struct, frozen=True):
+    """Angle of a servo that does not steer; + is left or up."""
+
+    deg: float
 
 
 class Range(Struct, frozen=True):
@@ -347,11 +354,14 @@ JSON_KINDS: dict[str, type[Struct]] = {
     LATENCY: Latency,
     STINTS: Stints,
 }
+NAMED_KINDS: dict[str, type[Struct]] = {RANGE: Reading, SERVO: Servo}
+"""Kinds of JSON messages by the prefix of their topics."""
 Message = (
     About
     | Picture
     | Event
     | Reading
+    | Servo
     | Battery
     | WishIn
     | Step

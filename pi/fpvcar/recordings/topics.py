@@ -28,8 +28,9 @@ def json_schema(kind: type[Struct]) -> bytes:
     return codec.encode_json({**schema, "$defs": defined} if defined else schema)
 
 
-def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
-    """Return all topics of a file; `ranges` are the names of the car's range sensors."""
+def topics(ranges: Iterable[str] = (), servos: Iterable[str] = ()) -> tuple[Topic, ...]:
+    """Return all topics of a file; `ranges` are the names of the car's range sensors, `servos`
+    those of the servos that do not steer."""
     video = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.VIDEO_FILE)
     log = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.LOG_FILE)
     points = protobuf.descriptor_set(*cloud.FILES)
@@ -38,6 +39,7 @@ def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
     kinds: dict[str, type[Struct]] = dict(messages.JSON_KINDS)
     names = tuple(ranges)
     kinds |= {messages.RANGE + name: messages.Reading for name in names}
+    kinds |= {messages.SERVO + name: messages.Servo for name in servos}
     return (
         Topic(messages.CAMERA, "protobuf", "foxglove.CompressedVideo", "protobuf", video),
         Topic(messages.TRANSFORMS, "protobuf", "foxglove.FrameTransforms", "protobuf", places),

@@ -21,6 +21,7 @@ from fpvcar.seat.sessions import Sessions
 from fpvcar.seat.turns import Turns
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
+from fpvcar.wire.servos import Look
 
 log = logging.getLogger("fpvcar.seat")
 
@@ -178,6 +179,8 @@ class Authorization:
         """Record an action of a person; it extends the grown-up rights."""
         if isinstance(message, up.Drive):
             idle = message.throttle == message.steer == 0.0
+        elif isinstance(message, Look):  # a phone that the camera follows sends `to` by itself
+            idle = not message.rest and not any(message.turn.values())
         else:
             idle = isinstance(message, up.Ping | up.Report | up.Who | up.Hello)
         if not idle:

@@ -33,6 +33,9 @@ REFUSALS = {
     Right.DRIVER: Error("you may only watch", "", "", "enter the drive code", "watch_only"),
     Right.AT_THE_WHEEL: Error("not at the wheel", "", "", "take the wheel", "not_driver"),
     Right.RESUMES: Error("only the driver", "", "", "take the wheel", "not_driver"),
+    Right.LOOKS: Error(
+        "only the driver", "", "", "a grown-up can let viewers look around", "not_driver"
+    ),
     Right.GROWN_UP: Error("only a grown-up", "", "", "enter the grown-up code", "grown_up_only"),
 }
 """Errors for a page without the right; `act` completes the first words."""
@@ -96,6 +99,7 @@ def handlers_of(
         Right.DRIVER: lambda session: session.rights.drive,
         Right.AT_THE_WHEEL: turns.at_the_wheel,
         Right.RESUMES: lambda session: session.rights.grown_up or turns.at_the_wheel(session),
+        Right.LOOKS: lambda session: turns.at_the_wheel(session) or turns.sessions.viewers_look,
         Right.NAMES_CAR: lambda session: (
             session.rights.grown_up if name.chosen else session.rights.drive
         ),

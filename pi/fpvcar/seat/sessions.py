@@ -17,6 +17,8 @@ class Sessions:
 
     def __init__(self, key: bytes = b"") -> None:
         self.seat = Seat()
+        self.viewers_look = False
+        """Whether a grown-up lets viewers turn the servos that do not steer."""
         self._sessions: list[Session] = []
         name = functools.partial(video_id, key or secrets.token_bytes(KEY_BYTES))
         self.video_of = functools.lru_cache(VIDEO_IDS_MAX)(name)

@@ -84,7 +84,8 @@ class Turns:
     """
 
     def __init__(self, profile: Profile, vehicle: Vehicle, changed: Callable[[], None]) -> None:
-        self.seat, self._page_of = vehicle.sessions.seat, vehicle.sessions.of
+        self.sessions, self._page_of = vehicle.sessions, vehicle.sessions.of
+        self.seat = vehicle.sessions.seat
         self._requests = WheelRequests()
         self._profile, self._changed = profile, changed
         self._control, self._lights = vehicle.control, vehicle.lights

@@ -14,6 +14,7 @@ from fpvcar.runtime import mlock
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wheels.pins_off_client import MotorAccess, write_pins
 from fpvcar.wheels.service import Service
+from fpvcar.wheels.servos import ServoThread
 
 log = logging.getLogger("fpvcar.wheels")
 
@@ -28,7 +29,8 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
         log.info("memory is not locked: %s", unlocked)
     warn_of_pulses(profile)
     wheels = Wheels(profile, MotorAccess(profile, runtime, own_pins))
-    with Service(wheels, runtime, time.monotonic_ns) as service:
+    servos = ServoThread(profile) if profile.servos else None
+    with Service(wheels, runtime, time.monotonic_ns, servos) as service:
         write_pins(runtime, *profile.stops())
         service.run()
     return 0

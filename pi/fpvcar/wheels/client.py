@@ -9,6 +9,7 @@ hangs, too.
 """
 
 import asyncio
+import contextlib
 import logging
 import socket
 from pathlib import Path
@@ -19,7 +20,15 @@ from fpvcar.devices import backends
 from fpvcar.drive.control import Control
 from fpvcar.wheels.pins_off_client import ask_helper, peer_pid
 from fpvcar.wire.errors import WireError
-from fpvcar.wire.wheels import PACKET_MAX, Answer, Setpoint, Status, pack_setpoint, parse_packet
+from fpvcar.wire.wheels import (
+    PACKET_MAX,
+    Answer,
+    Setpoint,
+    Status,
+    pack_angles,
+    pack_setpoint,
+    parse_packet,
+)
 
 LEASE_NS, REST_LEASE_NS = 120_000_000, 140_000_000
 """Validity of a moving setpoint, and of zero, which is sent more rarely without a driver. A
@@ -153,6 +162,13 @@ class WheelsClient:
         if since_ns is not None and now_ns - since_ns >= MUTE_NS and self.state != "ok":
             self._call_rescue(now_ns)
         return sent
+
+    def aim(self, angles: tuple[float, ...]) -> None:
+        """Send angles of servos that do not steer. A full or closed socket drops them: their owner
+        repeats them."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.send(pack_angles(angles))
 
     def _call_rescue(self, now_ns: int) -> None:
         if now_ns - self._asked_ns >= MUTE_AGAIN_NS:

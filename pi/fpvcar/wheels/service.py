@@ -18,7 +18,8 @@ from fpvcar.runtime import sd_notify
 from fpvcar.runtime.clock import ClockNs
 from fpvcar.runtime.texts import Text
 from fpvcar.wheels.controller import Wheels
-from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer, pack_why
+from fpvcar.wheels.servos import ServoThread
+from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer, pack_why, parse_angles
 
 SOCKET = "wheels.sock"
 PACKETS_MAX = 1024
@@ -29,8 +30,11 @@ log = logging.getLogger("fpvcar.wheels")
 class Service:
     """Server at RUNTIME/wheels.sock. Raises OSError if another process holds it."""
 
-    def __init__(self, wheels: Wheels, runtime: Path, clock_ns: ClockNs) -> None:
-        self._wheels, self._clock_ns = wheels, clock_ns
+    def __init__(
+        self, wheels: Wheels, runtime: Path, clock_ns: ClockNs, servos: ServoThread | None = None
+    ) -> None:
+        """`servos` gets the angles of servos that do not steer."""
+        self._wheels, self._clock_ns, self._servos = wheels, clock_ns, servos
         self._ending = self._hung_up = False
         self._told: Text | None = None
         self._client: socket.socket | None = None
@@ -67,6 +71,8 @@ class Service:
             select.select([], [], [], 0.002)
             self._wheels.tick(self._clock_ns())
         self._wheels.close(self._clock_ns())
+        if self._servos is not None:
+            self._servos.close()
         self._drop()
         self._listener.close()
         os.close(self._wake)
@@ -127,14 +133,19 @@ class Service:
                 packet = client.recv(SETPOINT.size * 2)
                 if not packet:
                     raise ConnectionResetError
-                packets.append(packet)
+                angles = parse_angles(packet) if self._servos is not None else None
+                if self._servos is None or angles is None:
+                    packets.append(packet)
+                else:
+                    self._servos.aim(angles)
         except BlockingIOError:
             pass
         except OSError:
             self._drop()
             self._wheels.stop(WheelsReason.CLOSED, self._clock_ns())
             return
-        self._send(self._wheels.receive(packets, self._clock_ns()))
+        if packets:
+            self._send(self._wheels.receive(packets, self._clock_ns()))
 
     def _send(self, answers: Sequence[Answer]) -> None:
         if self._client is None:

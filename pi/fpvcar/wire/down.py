@@ -144,6 +144,7 @@ ErrorCode = Literal[
     "grown_up_stop",
     "no_picture",
     "unknown_camera",
+    "unknown_servo",
     "no_sound",
     "car_name",
     "limit",

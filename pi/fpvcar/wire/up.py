@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from fpvcar.config import PLAIN, PersonName
 from fpvcar.wire.json_text import Greeting, Parser, Up
+from fpvcar.wire.servos import LetLook, Look, ServoMessage
 from fpvcar.wire.settings import Setting
 
 Unit = Annotated[float, Meta(ge=-1.0, le=1.0)]
@@ -170,8 +171,9 @@ Upward = (
     | Ping
     | Report
     | Setting
+    | ServoMessage
 )
 
-OF_FEATURES = frozenset({SetIntercom})
+OF_FEATURES = frozenset({SetIntercom, Look, LetLook})
 """Messages that only cars with the feature handle."""
 parse_upward: Parser[Upward] = Parser(Upward)

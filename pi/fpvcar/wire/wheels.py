@@ -12,11 +12,16 @@ pin fault, 2 bytes and JSON; empty while the pins work:
 
     | version u8 | kind 3 u8 | Text, at most 1200 bytes |
 
+angles of servos that do not steer, 28 bytes; they have no answer:
+
+    | version u8 | kind 4 u8 | servos u8 | 0 | 6 x f32, degrees |
+
 Duties are -1..1 in the profile's order of motors; unused ones are 0. A setpoint is applied only
 until its deadline, which is at most 150 ms ahead.
 """
 
 import enum
+import math
 import struct
 from typing import NamedTuple
 
@@ -31,6 +36,9 @@ ANSWER = struct.Struct("<BBBBIQQ")
 KIND_SETPOINT = 1
 KIND_ANSWER = 2
 KIND_WHY = 3
+KIND_ANGLES = 4
+ANGLES_MOST = 6
+ANGLES = struct.Struct(f"<BBBx{ANGLES_MOST}f")
 WHY_MAX, WHY_SHORT = 1200, 190
 """Bytes of a pin fault, and characters of one that is cut."""
 PACKET_MAX = 2 + WHY_MAX
@@ -110,6 +118,21 @@ def parse_setpoint(packet: bytes) -> Setpoint:
         if not -1.0 <= duty <= 1.0:  # rejects NaN, too
             raise WireError("duty", duty, "-1 to 1")
     return Setpoint(seq, deadline_ns, tuple(duties[:motors]))
+
+
+def pack_angles(angles: tuple[float, ...]) -> bytes:
+    """Pack the angles of servos that do not steer, in the profile's order."""
+    rest = (0.0,) * (ANGLES_MOST - len(angles))
+    return ANGLES.pack(VERSION, KIND_ANGLES, len(angles), *angles, *rest)
+
+
+def parse_angles(packet: bytes) -> tuple[float, ...] | None:
+    """Parse angles in `wheels`; None for any other packet, also a damaged one."""
+    if len(packet) != ANGLES.size or packet[:2] != bytes((VERSION, KIND_ANGLES)):
+        return None
+    _, _, count, *angles = ANGLES.unpack(packet)
+    valid = count <= ANGLES_MOST and all(map(math.isfinite, angles))
+    return tuple(angles[:count]) if valid else None
 
 
 def pack_answer(answer: Answer) -> bytes:

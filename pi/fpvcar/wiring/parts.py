@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fpvcar.config import (
+    AimServo,
     AnyMotor,
     DcMotor,
     EscMotor,
@@ -20,6 +21,7 @@ from fpvcar.config import (
 )
 from fpvcar.config.checks import L298N_LEAST_V, L298N_MOST_V, LOWEST_DOWN
 from fpvcar.config.pwm import MOST_HZ, OverPeak, over_peak
+from fpvcar.config.servos import channels
 from fpvcar.wiring import esc, plan, rig
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
 from fpvcar.wiring.plan import PI_3V3, PI_5V, PI_GND, End, Part, Plan, Terminal, Use
@@ -81,9 +83,8 @@ def plan_of(profile: Profile, title: str) -> Plan:
 
 
 def _names(profile: Profile) -> tuple[str, str]:
-    if profile.motors.differential:
-        return "Left motor", "Right motor"
-    return "Drive motor", "Steering"
+    sides, uses = ("Left motor", "Right motor"), ("Drive motor", "Steering")
+    return sides if profile.motors.differential else uses
 
 
 def _gpio(name: str, number: int, use: Use, via: str = "", notes: tuple[str, ...] = ()) -> Terminal:
@@ -135,7 +136,7 @@ def _supply(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
     yield Part(REGULATOR, (*_power(profile, "IN +", "IN -"), Terminal("USB")))
     plug = Terminal("USB", End(REGULATOR, "USB"), plan.FIVE_V, "", (SOCKET,))
     yield Part("Pi's power socket", (plug,))
-    servo = any(isinstance(motor, Servo | HatServo) for motor in motors.values())
+    servo = profile.servos or any(isinstance(motor, Servo | HatServo) for motor in motors.values())
     if servo and profile.motors.esc is None:
         outputs = Terminal("OUT +"), Terminal("OUT -")
         yield Part(SERVO_REGULATOR, (*_power(profile, "IN +", "IN -"), *outputs))
@@ -170,7 +171,7 @@ def _other_buses(profile: Profile) -> Iterator[Part]:
     used = {sensor.i2c_place[0] for _, _, sensor in profile.sensors.every() if sensor.i2c_place}
     if profile.battery.address is not None:
         used.add(profile.battery.bus)
-    if profile.motors.on_hat:
+    if profile.motors.on_hat or any(channels(profile)):
         used.add(profile.pca9685.bus)
     for bus in sorted(used - {1}):
         yield Part(f"I2C bus {bus}", (Terminal("SDA"), Terminal("SCL")), "by overlay")
@@ -190,7 +191,7 @@ def _drivers(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
     if (motor := profile.motors.esc) is not None:
         channel = End(PCA9685, f"channel {motor.output}")
         yield esc.esc_part(motor, channel, _power(profile, "battery +", "battery -"))
-    if profile.motors.on_hat:
+    if profile.motors.on_hat or any(channels(profile)):
         yield _hat(profile, list(motors.values()))
         if any(isinstance(motor, MotorHat) for motor in motors.values()):
             yield _capacitor(profile, PCA9685)
@@ -232,15 +233,14 @@ def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
     if dc:
         terminals += _power(profile, "motor +", "motor -")
         terminals += [Terminal(f"M{port} {lead}") for port in range(1, 5) for lead in (1, 2)]
-    terminals += [
-        Terminal(f"channel {motor.channel}") for motor in motors if isinstance(motor, HatEsc)
-    ]
-    for servo in (motor for motor in motors if isinstance(motor, HatServo)):
+    outputs = [motor.channel for motor in motors if isinstance(motor, HatEsc | HatServo)]
+    outputs += [channel for channel, _ in channels(profile)]
+    if outputs:
         *feed, own = esc.servo_feed(profile.motors, SERVO_REGULATOR)
         terminals += [
             Terminal("V+", feed[0], plan.FIVE_V, "", (own,)),
             Terminal("V-", feed[1]),
-            Terminal(f"channel {servo.channel}"),
+            *(Terminal(f"channel {channel}") for channel in outputs),
             Terminal("others"),
         ]
     kind = "motor HAT" if dc else "servo board"
@@ -275,12 +275,13 @@ def _actuators(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
             lead = Terminal("1", starts[0], plan.BATTERY, "", (_resistor_note(over),))
             yield Part(resistor, (lead, Terminal("2")), f"≥ {watts} W")
             starts[0] = End(resistor, "2")
-        notes = (_motor_note(motor),)
         leads = (
-            Terminal(str(lead), start, plan.BATTERY, "", notes)
+            Terminal(str(lead), start, plan.BATTERY, "", (_motor_note(motor),))
             for lead, start in enumerate(starts, 1)
         )
         yield Part(name, tuple(leads), "100 nF across")
+    for name, servo in profile.servos.items():
+        yield Part(f"{name[:1].upper()}{name[1:]} servo", _servo(profile, servo))
 
 
 def _resistor_note(over: OverPeak) -> str:
@@ -298,15 +299,16 @@ def _motor_note(motor: DcMotor) -> str:
     )
 
 
-def _servo(profile: Profile, motor: AnyMotor) -> tuple[Terminal, ...]:
-    if isinstance(motor, Servo):
+def _servo(profile: Profile, motor: AnyMotor | AimServo) -> tuple[Terminal, ...]:
+    signal = motor.signal if isinstance(motor, Servo | AimServo) else None
+    if signal is not None:
         plus, minus, own = esc.servo_feed(profile.motors, SERVO_REGULATOR)
         return (
-            _input("signal", motor.signal),
+            _input("signal", signal),
             Terminal("+", plus, plan.FIVE_V, "", (own,)),
             Terminal("-", minus, notes=(ONE_TERMINAL,), also=PI_GND),
         )
-    assert isinstance(motor, HatServo)
+    assert isinstance(motor, HatServo | AimServo)
     channel = End(PCA9685, f"channel {motor.channel}")
     return (Terminal("plug", channel, plan.MOTOR),)
 

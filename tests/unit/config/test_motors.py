@@ -90,7 +90,7 @@ def test_shipped_profile_of_a_bare_fa_130_needs_a_resistor_without_pigpiod(name:
     profile = profiles.load(HARDWARE / f"{name}.toml")
     overloads = over_peak(profile, 100)
     assert bool(overloads) == (
-        name in ("bench", "mx1508", "mx1508-sensors", "mx1508-servo", "zero-w")
+        name in ("bench", "mx1508", "mx1508-sensors", "mx1508-servo", "pan-tilt", "zero-w")
     )
     assert overloads == over_peak(profile, 100, bare=True)
     assert not over_peak(profile, None)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,6 +204,24 @@ def test_shows_the_room_and_that_the_car_moves(start: Start, chip: soc.Soc, tmp_
     after = [decode(codec, room.record().unit) for _ in range(8)][-1]
     moved = np.abs(after.to_ndarray(format="rgb24").astype(float) - before)
     assert moved.mean() > 4
+    assert room.end() == 0
+
+
+def test_camera_looks_where_pan_turns_it(start: Start, chip: soc.Soc, tmp_path: Path) -> None:
+    place(chip, -1.0)
+    room, codec = start(f"--soc={tmp_path / 'soc'}", "--bitrate=4000000"), decoder()
+
+    def look(pan_rad: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+        with soc.writing(chip.world) as world:
+            world.pan_rad = pan_rad
+        picture = [decode(codec, room.record().unit) for _ in range(8)][-1]
+        return picture.to_ndarray(format="rgb24").astype(float)
+
+    ahead, left = look(0.0), look(0.5)
+    assert np.abs(left - ahead).mean() > 4
+    middle, right = ahead[:, 100:300].mean(axis=0), left[:, 340:540].mean(axis=0)
+    assert np.abs(middle - right).mean() < np.abs(middle - left[:, 100:300].mean(axis=0)).mean()
+    assert np.abs(look(0.0) - ahead).mean() < 2
     assert room.end() == 0
 
 

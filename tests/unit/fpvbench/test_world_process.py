@@ -1,5 +1,6 @@
 """World between chip and clock: wiring, publishing, the process."""
 
+import math
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from testkit.world import inputs
 
 from fpvbench import soc
 from fpvbench.world.bridge import Wiring
-from fpvbench.world.process import World, publish
+from fpvbench.world.process import World, looking, publish
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
@@ -81,6 +82,21 @@ def test_world_state_is_published_to_the_chip(chip: soc.Soc) -> None:
     assert out.nq == 13
     assert list(out.qpos[:13]) == world.data.qpos.tolist()
     assert out.battery_v == pytest.approx(7.7, abs=0.3)
+
+
+def test_camera_follows_the_pulses_of_pan_and_tilt_and_stays_without(chip: soc.Soc) -> None:
+    profile = profiles.load(paths.HARDWARE / "pan-tilt.toml")
+    assert looking(chip, profile, (0.1, 0.2)) == (0.1, 0.2)
+    for gpio, deg in ((12, 30.0), (13, -20.0)):
+        chip.pin[gpio].mode = soc.MODE_OUTPUT
+        chip.pin[gpio].pwm = round(1500 + 10 * deg) << 32 | 20_000
+    pan, tilt = looking(chip, profile, (0.0, 0.0))
+    assert (math.degrees(pan), math.degrees(tilt)) == pytest.approx((30.0, -20.0))
+    world = World(5)
+    world.look = pan, tilt
+    publish(chip, world, 123)
+    state = soc.read_world(chip)
+    assert (state.pan_rad, state.tilt_rad) == world.look
 
 
 def test_world_killed_in_mid_write_hangs_no_reader(chip: soc.Soc) -> None:

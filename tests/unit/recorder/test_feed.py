@@ -15,7 +15,7 @@ from fpvcar.buttons.panel import Panel
 from fpvcar.drive import gate
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.recorder.encoder import Message
-from fpvcar.recorder.feed import RANGES_S, STILL_S, Feed
+from fpvcar.recorder.feed import AGAIN_S, RANGES_S, STILL_S, Feed
 from fpvcar.recordings import codec, messages
 from fpvcar.runtime.texts import Text
 from fpvcar.video.h264 import AccessUnit
@@ -185,6 +185,15 @@ def test_battery_is_recorded_once_per_measurement(car: Car) -> None:
     car.battery = telemetry.Battery(7.4, 1.0, 0.5, False, 0.03)
     car.step()
     assert len(car.said(messages.BATTERY)) == 2
+
+
+def test_servos_are_recorded_and_repeated_in_a_new_file(car: Car) -> None:
+    car.feed.servos({"pan": 12.345, "tilt": -3.0})
+    for _ in range(AGAIN_S + 1):
+        car.rig.wait(1.0)
+        car.second()
+    assert car.said("/servo/pan") == [messages.Servo(12.35)] * 2
+    assert car.said("/servo/tilt") == [messages.Servo(-3.0)] * 2
 
 
 def test_buttons_and_lights_are_recorded_when_they_change() -> None:

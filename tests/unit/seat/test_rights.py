@@ -22,7 +22,9 @@ from fpvcar.access.stations import Stations
 from fpvcar.http.text_session import SessionClosed
 from fpvcar.intercom import socket as intercom
 from fpvcar.seat import redundant_link
+from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.handlers import Right, handlers_of, handles
+from fpvcar.servos import feature as servos
 from fpvcar.wire import up
 from fpvcar.wire.down import Error
 from fpvcar.wire.settings import SetRecording
@@ -37,6 +39,7 @@ MAY = {
     Right.DRIVER: {DRIVER, WHEEL, GROWN_UP},
     Right.AT_THE_WHEEL: {WHEEL},
     Right.RESUMES: {WHEEL, GROWN_UP},
+    Right.LOOKS: {WHEEL},
     Right.GROWN_UP: {GROWN_UP},
 }
 """People who have each right to a message."""
@@ -44,6 +47,11 @@ ERRORS = {
     Right.DRIVER: ("you may only watch", "enter the drive code", "watch_only"),
     Right.AT_THE_WHEEL: ("not at the wheel", "take the wheel", "not_driver"),
     Right.RESUMES: ("only the driver can resume", "take the wheel", "not_driver"),
+    Right.LOOKS: (
+        "only the driver turns the camera",
+        "a grown-up can let viewers look around",
+        "not_driver",
+    ),
     Right.GROWN_UP: ("only a grown-up ", "enter the grown-up code", "grown_up_only"),
 }
 """Reason, next step and code of a refusal."""
@@ -70,8 +78,12 @@ def test_table_has_every_message_and_route() -> None:
 @pytest.mark.parametrize("named", NAMED)
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 def test_message_reaches_its_handler_from_people_with_the_right(kind: type, named: bool) -> None:
-    profile = msgspec.structs.replace(PROFILE, intercom=config.Intercom("default", "default"))
-    house = House(profile, feature=intercom.feature)
+    profile = msgspec.structs.replace(
+        PROFILE,
+        intercom=config.Intercom("default", "default"),
+        servos={"pan": config.AimServo(channel=0)},
+    )
+    house = House(profile, feature=_all_features)
     house.name.chosen = named
     right = rights_docs.messages()[kind]
     if right is Right.NAMES_CAR:
@@ -91,6 +103,12 @@ def test_message_reaches_its_handler_from_people_with_the_right(kind: type, name
         assert (sender.session.client in handled, len(refused)) == (
             (True, 0) if name in MAY[right] else (False, 1)
         ), name
+
+
+def _all_features(core: Core) -> Feature:
+    """Return the handlers of all features as one feature."""
+    features = intercom.feature(core), servos.feature(core)
+    return Feature(name="all", handlers=tuple(one.handlers[0] for one in features))
 
 
 def _is_of(error: Error, right: Right) -> bool:

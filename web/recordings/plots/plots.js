@@ -16,7 +16,7 @@ import {TimeView} from './timeview.js';
 
 export const BOX = {width: 1000, height: 100};
 /** The order on the page; groups that are not named here come last. */
-const ORDER = ['range', 'setpoint', 'duty', 'battery', 'current', 'latency', 'lost'];
+const ORDER = ['range', 'setpoint', 'duty', 'angle', 'battery', 'current', 'latency', 'lost'];
 /** Axes of these begin at zero; a battery's does not. */
 const FROM_ZERO = ['range', 'latency', 'lost', 'current'];
 /** Axes of these go from -1 to 1. */

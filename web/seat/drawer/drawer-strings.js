@@ -99,10 +99,12 @@ export const DRAWER_STRINGS = {
  */
 export function keysOf({has_lights: lights, cameras = [], features = []}) {
   const {keys} = t;
-  const pad = listed([keys.padDrive, lights ? keys.padLights : '', keys.padStop]);
+  const looks = features.includes('servos');
+  const pad = listed([keys.padDrive, lights ? keys.padLights : '', keys.padStop, looks ? keys.padLook : '']);
   /** @type {[string, string, boolean][]} */
   const rows = [
-    [keys.moves, keys.drive, true], [keys.space, keys.stop, true], ['L', keys.lights, lights],
+    [keys.moves, keys.drive, true], [keys.space, keys.stop, true], [looks ? 'O' : 'L', keys.lights, lights],
+    ['I J K L', keys.look, looks], ['R', keys.lookAhead, looks],
     ['F', keys.full, true], ['P', keys.snapshot, true],
     ['M', keys.mark, true], ['C', keys.camera, cameras.length > 0], ['T', keys.talk, features.includes('intercom')],
     ['?', keys.keys, true], [keys.pad, pad, true],

@@ -15,7 +15,7 @@ export class Gamepads {
   /**
    * @param {{set: (wish: Wish) => void, stop: () => void,
    *   command: (name: Command) => void, came: (name: string) => void, gone: () => void,
-   *   used: () => void, focused?: () => boolean, now?: () => number}} parts
+   *   used: () => void, look?: (pad: Pad) => void, focused?: () => boolean, now?: () => number}} parts
    */
   constructor(parts) {
     this.parts = parts;
@@ -68,6 +68,8 @@ export class Gamepads {
     const wish = reading.counted(!FEEL.learning && this.focused());
     if (wish.throttle !== 0 || wish.steer !== 0) this.parts.used();
     this.parts.set(wish);
+    const pad = pads.find(({index}) => index === this.driving);
+    if (pad && !FEEL.learning && this.focused()) this.parts.look?.(pad);
   }
 
   /** @param {Pad} pad */

@@ -3,6 +3,7 @@
 
 import {steerRamp, throttleRamp} from '../../lib/curves.js';
 import {codeOf, isTextField} from '../../lib/dom.js';
+import {LOOK_KEYS} from '../servos/aim.js';
 
 /** @import {Command, Wish} from '../../lib/types.js' */
 
@@ -11,7 +12,7 @@ const MOVES = /** @type {Record<string, 'up' | 'down' | 'left' | 'right'>} */ ({
   ArrowLeft: 'left', KeyA: 'left', ArrowRight: 'right', KeyD: 'right',
 });
 const COMMANDS = /** @type {Record<string, Command>} */ ({
-  KeyL: 'lights', KeyF: 'full', KeyP: 'snapshot', KeyM: 'mark', KeyC: 'camera',
+  KeyL: 'lights', KeyO: 'lights', KeyF: 'full', KeyP: 'snapshot', KeyM: 'mark', KeyC: 'camera',
 });
 
 /** Somebody types on if the next key comes this soon after a field vanished. */
@@ -41,6 +42,10 @@ export class Keyboard {
     this.now = parts.now ?? (() => performance.now());
     /** Since when each direction is held, by key. @type {Map<string, number>} */
     this.held = new Map();
+    /** Keys of the camera, as `held`. @type {Map<string, number>} */
+    this.looks = new Map();
+    /** Set for a car whose camera turns; L is one of its keys then. @type {{turn: () => void, rest: () => void} | null} */
+    this.camera = null;
     /** A field has the keys: nobody has left it since. */
     this.inField = false;
     /** Until when typing goes on after a field vanished; 0 if none did. */
@@ -84,6 +89,11 @@ export class Keyboard {
       this.held.set(code, this.now());
       this.parts.used();
       this.sendWish();
+    } else if (this.camera && LOOK_KEYS[code]) {
+      swallow(event);
+      if (event.repeat) return;
+      this.looks.set(code, this.now());
+      this.camera.turn();
     } else if (!event.repeat) {
       this.command(event.key, code);
     }
@@ -116,6 +126,7 @@ export class Keyboard {
   /** @param {string} key @param {string} code */
   command(key, code) {
     if (key === '?') this.parts.command('keys');
+    else if (code === 'KeyR') this.camera?.rest();
     else if (COMMANDS[code]) this.parts.command(COMMANDS[code]);
   }
 
@@ -128,6 +139,7 @@ export class Keyboard {
     // A release without a name may be any key's.
     if (!code) this.letGo();
     else if (this.held.delete(code)) this.sendWish();
+    else if (this.looks.delete(code)) this.camera?.turn();
   }
 
   /** Forgets every key, and sends the wish if one drove. */
@@ -135,11 +147,13 @@ export class Keyboard {
     const busy = this.busy;
     this.release();
     if (busy) this.sendWish();
+    this.camera?.turn();
   }
 
   /** Forgets every key. */
   release() {
     this.held.clear();
+    this.looks.clear();
     this.typed.clear();
   }
 

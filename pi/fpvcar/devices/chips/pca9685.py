@@ -58,12 +58,16 @@ def end_pulses(device: I2cDevice, output: int, neutral_us: float) -> None:
 class Pca9685:
     """Outputs as `Pins`. A bus error is retried once, then PinsLost is raised."""
 
-    def __init__(self, device: I2cDevice, hz: int) -> None:
-        """Switch all outputs off first, then set the frequency."""
-        self._device = device
-        self._write(ALL_OFF_H, FULL)
-        scale = prescale(hz)
+    def __init__(self, device: I2cDevice, hz: int, fresh: bool = True) -> None:
+        """Switch all outputs off first, then set the frequency. Without `fresh` leave both to
+        another owner of the chip."""
+        self._device, scale = device, prescale(hz)
         self._period_us = 1e6 / frequency_hz(scale)
+        if fresh:
+            self._begin(scale)
+
+    def _begin(self, scale: int) -> None:
+        self._write(ALL_OFF_H, FULL)
         # PRE_SCALE can only be written while asleep
         self._write(MODE1, AUTO_INCREMENT | SLEEP)
         self._write(PRE_SCALE, scale)

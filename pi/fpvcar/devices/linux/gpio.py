@@ -269,7 +269,7 @@ class LinuxBoard:
         """Request the pins, low, and arm the guardian. Raises PinsFault. `lock` is held by the
         guardian of a PWM, which has no owner in the kernel."""
         gpios, pwm = profile.line_pins(), profile.stop_pwm()
-        own_pwm = profile.pins.pwm, profile.pins.pwm_device
+        own_pwm = tuple(gpio for gpio, *_ in pwm), profile.pins.pwm_device
         self._gpios = gpios
         with ExitStack() as opened:
             turn = None

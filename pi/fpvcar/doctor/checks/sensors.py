@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from fpvcar.config import Profile
 from fpvcar.config.raspberry_pi_os import HATS, METERS
+from fpvcar.config.servos import channels
 from fpvcar.doctor.facts import Facts, Running
 from fpvcar.doctor.report import Broken, Finding, Findings, Kind, Severity, Unasked
 from fpvcar.video.faults import SOFTWARE
@@ -143,7 +144,7 @@ ELSEWHERE = ("camera: ", "the card is ")
 
 def devices(profile: Profile) -> Iterator[tuple[int, int, str, bool]]:
     """Yield bus, address, name in the profile, and whether the device may be held in reset."""
-    if profile.motors.on_hat:
+    if profile.motors.on_hat or any(channels(profile)):
         yield profile.pca9685.bus, profile.pca9685.address, "pca9685", False
     if profile.battery.address is not None:
         yield profile.battery.bus, profile.battery.address, "battery", False

@@ -72,6 +72,8 @@ def values(topic: str, message: messages.Message) -> Iterator[Value]:
     if isinstance(message, messages.Reading):
         name = topic.removeprefix(messages.RANGE)
         yield Line("range", name, "m"), message.range_m
+    elif isinstance(message, messages.Servo):
+        yield Line("angle", topic.removeprefix(messages.SERVO), "°"), message.deg
     elif isinstance(message, messages.Battery):
         valid = message.state == "ok"  # otherwise these values are outdated
         yield Line("battery", "volts", "V"), message.volts if valid else None

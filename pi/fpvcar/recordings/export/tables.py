@@ -59,6 +59,7 @@ _RANGE = Table(
     {"bearing_deg": float, "range_m": float, "state": str},
     lambda message: (message.bearing_deg, message.range_m, message.state),
 )
+_SERVO = Table({"angle_deg": float}, lambda message: (message.deg,))
 _LOG = Table(
     {"level": int, "name": str, "text": str},
     lambda message: (message.level, message.name, message.text),
@@ -183,7 +184,9 @@ TIMES: Columns = {"utc": Utc, "monotonic_s": float}
 
 def table_of(topic: str) -> Table | None:
     """Return the table of a topic; None for foreign topics and topics without rows."""
-    return _RANGE if topic.startswith(messages.RANGE) else TABLES.get(topic)
+    if topic.startswith(messages.RANGE):
+        return _RANGE
+    return _SERVO if topic.startswith(messages.SERVO) else TABLES.get(topic)
 
 
 def columns_of(table: Table) -> Columns:

@@ -17,11 +17,14 @@ from testkit import mcaps
 from testkit.cameras.video_source import encode
 from testkit.command import Command
 from testkit.mcaps import BEGAN_NS, FRAME_NS, Drive, McapFile
+from testkit.recorder.recording import BytesSource
 from testkit.recordings import SECONDS, drive_messages
 
 from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export import export
+from fpvcar.recordings.export.plots import plots_of
 from fpvcar.recordings.mcap.parsing import RecordingError
+from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.runtime.units import SECOND_NS
 
@@ -210,6 +213,21 @@ def test_export_of_a_folder_with_an_unreadable_file_exits_3(
 def rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def test_servo_is_exported_as_a_column_and_plotted(command: Command, tmp_path: Path) -> None:
+    angles = [0.0, 12.5, -70.0]
+    said = [
+        mcaps.logged("/servo/pan", at_s, messages.Servo(deg)) for at_s, deg in enumerate(angles)
+    ]
+    file = McapFile([*drive_messages(), *said]).to(tmp_path / "one.mcap")
+    command("export", "--csv", tmp_path / "out", file)
+    turned = rows(tmp_path / "out" / "servo-pan.csv")
+    assert list(turned[0]) == ["utc", "monotonic_s", "angle_deg"]
+    assert [float(row["angle_deg"]) for row in turned] == angles
+    series = plots_of(Recording(BytesSource(file.read_bytes()))).series
+    (line,) = [one for one in series if one.group == "angle"]
+    assert (line.name, line.unit, line.v) == ("pan", "°", angles)
 
 
 def test_csv_has_one_file_per_topic_with_units_in_names(

@@ -1,0 +1,1 @@
+"""Servos that do not steer: their wishes, and their state on pages."""

@@ -1,0 +1,176 @@
+"""Servos that do not steer: the real wheels process, and an emulated chip with their pulses."""
+
+import contextlib
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testkit.pins.fake_pins import FakePins
+from testkit.pins.wheels import MARGIN_S, START_S, Client, Rig, until
+
+from fpvbench.attached import options_of
+from fpvbench.world.bridge import aimed_deg
+from fpvcar.config import Profile, profiles
+from fpvcar.devices.pins import PinsLost
+from fpvcar.runtime import paths
+from fpvcar.wheels.servos import ServoThread
+from fpvcar.wire.wheels import ANGLES, Status, WheelsReason, pack_angles, parse_angles
+
+PROFILE = paths.HARDWARE / "pan-tilt.toml"
+ON_CHIP = (
+    "servos = {}",
+    "servos.pan = {channel = 0, most_deg = 70}",
+    "servos.tilt = {channel = 15, most_deg = 45}",
+)
+ON_HAT = (
+    "motors = {}",
+    'motors.drive = {driver = "motor-hat", port = 1}',
+    'motors.steer = {driver = "motor-hat", port = 2}',
+    *ON_CHIP,
+)
+
+
+@contextlib.contextmanager
+def rig_of(tmp_path: Path, overrides: tuple[str, ...] = ()) -> Iterator[tuple[Rig, Client]]:
+    options = tuple(options_of(profiles.load(PROFILE, overrides)))
+    with Rig(tmp_path, PROFILE, ('pins.backend = "pigpio"', *overrides), options) as rig:
+        client = Client(rig.runtime)
+        client.send(0.0)
+        yield rig, client
+        client.close()
+
+
+def angles(rig: Rig) -> list[float | None]:
+    found = [aimed_deg(rig.soc, servo) for servo in rig.profile.servos.values()]
+    return [None if deg is None else round(deg) for deg in found]
+
+
+@pytest.mark.parametrize("overrides", [(), ON_CHIP, ON_HAT], ids=["GPIO", "PCA9685", "HAT"])
+def test_servos_turn_within_speed_and_limits_and_stay_at_a_stop(
+    tmp_path: Path, overrides: tuple[str, ...]
+) -> None:
+    with rig_of(tmp_path, overrides) as (rig, client):
+        assert angles(rig) == [None, None], "no pulse before the first angles"
+        client.aim(10.0, -5.0)
+        until(lambda: angles(rig) == [10, -5], START_S, "they do not turn")
+        began_s = time.monotonic()
+        client.aim(999.0, 999.0)
+        until(lambda: angles(rig) == [70, 45], START_S, "they do not turn to their limits")
+        assert time.monotonic() - began_s > 0.9 * 60.0 / 120.0, "faster than its speed"
+        client.close()
+        rig.drive().kill()
+        rig.stands(0.05)
+        time.sleep(0.3)
+        assert angles(rig) == [70, 45], "a stop turned them"
+        rig.wheels.terminate()
+        until(lambda: angles(rig) == [None, None], START_S, "pulses after the end of wheels")
+
+
+def test_new_run_that_begins_at_rest_causes_no_leap(tmp_path: Path) -> None:
+    with rig_of(tmp_path) as (rig, client):
+        client.aim(70.0, 0.0)
+        until(lambda: angles(rig) == [70, 0], START_S, "it does not turn")
+        client.aim(0.0, 0.0)
+        time.sleep(0.1)
+        assert angles(rig) != [0, 0]
+        until(lambda: angles(rig) == [0, 0], START_S, "it does not turn back")
+
+
+def test_killed_wheels_leave_them_where_they_are(tmp_path: Path) -> None:
+    with rig_of(tmp_path) as (rig, client):
+        client.aim(30.0, 10.0)
+        until(lambda: angles(rig) == [30, 10], START_S, "they do not turn")
+        rig.wheels.send_signal(signal.SIGKILL)
+        rig.wheels.wait()
+        time.sleep(0.3)
+        assert angles(rig) == [30, 10]
+
+
+def test_restarted_pigpiod_gets_the_angles_again(tmp_path: Path) -> None:
+    with rig_of(tmp_path) as (rig, client):
+        client.aim(30.0, 10.0)
+        until(lambda: angles(rig) == [30, 10], START_S, "they do not turn")
+        rig.kill_pigpiod()
+        rig.soc.pin[12].pwm = rig.soc.pin[13].pwm = 0
+        rig.restart_pigpiod()
+        until(lambda: angles(rig) == [30, 10], START_S, "no pulses again")
+
+
+class PlayedPins(FakePins):
+    """Pins that note their pulses, and may hang."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: None)
+        self.pulses, self.hung, self.entered = list[float](), threading.Event(), threading.Event()
+        self.hung.set()
+
+    def servo(self, gpio: int, pulse_us: float) -> None:
+        self.pulses.append(pulse_us)
+        self.entered.set()
+        self.hung.wait(START_S)
+
+
+def test_angles_are_taken_while_the_servos_outputs_hang() -> None:
+    """The outputs have a thread of their own: a bus that hangs delays no stop."""
+    pins = PlayedPins()
+    pins.hung.clear()
+    servos = ServoThread(profiles.load(PROFILE), lambda _: contextlib.nullcontext((pins, None)))
+    servos.aim((0.0, 0.0))
+    assert pins.entered.wait(START_S)
+    began_s = time.monotonic()
+    for _ in range(1000):
+        servos.aim((10.0, 10.0))
+    assert time.monotonic() - began_s < MARGIN_S
+    pins.hung.set()
+    servos.close()
+
+
+def test_fault_of_an_output_is_tried_again(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fpvcar.wheels.servos.RETRY_S", 0.01)
+    pins, faults = PlayedPins(), iter((PinsLost("no chip"), PinsLost("no chip"), None))
+
+    @contextlib.contextmanager
+    def opens(profile: Profile) -> Iterator[tuple[FakePins, None]]:
+        if (fault := next(faults)) is not None:
+            raise fault
+        yield pins, None
+
+    servos = ServoThread(profiles.load(PROFILE), opens)
+    servos.aim((10.0,))  # of another number: ignored
+    servos.aim((10.0, 0.0))
+    until(lambda: pins.pulses[:2] == [1600.0, 1500.0], START_S)
+    servos.close()
+    assert [entry.message for entry in caplog.records] == ["servos: no chip; trying again"]
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        pack_angles((1.0, 2.0))[:-1],
+        bytes((9,)) + pack_angles((1.0,))[1:],
+        pack_angles((math.nan,)),
+        pack_angles((math.inf,)),
+        ANGLES.pack(1, 4, 7, *(0.0,) * 6),
+    ],
+)
+def test_damaged_angles_are_no_angles(packet: bytes) -> None:
+    assert parse_angles(packet) is None
+
+
+def test_damaged_angles_stop_the_car(tmp_path: Path) -> None:
+    """The sender of a damaged packet is broken."""
+    with rig_of(tmp_path) as (_, client):
+        client.aim(math.nan, 0.0)
+        answer = client.hear()
+        assert answer is not None
+        assert (answer.status, answer.reason) == (Status.STOPPED, WheelsReason.BAD_MESSAGE)
+
+
+def test_angles_survive_the_wire() -> None:
+    assert parse_angles(pack_angles((1.5, -2.0, 0.0))) == (1.5, -2.0, 0.0)
