@@ -243,8 +243,8 @@ def certificate(folder: Path, name: str) -> Path:
 
 
 def documented(first: str) -> str:
-    """Return the block of docs/smart-home.md that begins with this line."""
-    page = (ROOT / "docs" / "smart-home.md").read_text()
+    """Return the block of docs/ways-out/smart-home.md that begins with this line."""
+    page = (ROOT / "docs/ways-out/smart-home.md").read_text()
     (block,) = [one for one in page.split("```text\n") if one.startswith(first)]
     return block.partition("```")[0]
 
