@@ -44,7 +44,7 @@ export the sessions of a query as one dataset for training
   fpvstation export "SELECT session FROM sessions WHERE month = '2026-11'" --lerobot laps
   fpvstation export "SELECT DISTINCT session FROM samples WHERE driver = 'Ann'" --donkey ann
 
-An interrupted export is continued by the same command. docs/ways-out/learn.md describes the datasets.
+The same command continues an interrupted export. Datasets: docs/ways-out/learn.md.
 """
 
 
