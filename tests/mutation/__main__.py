@@ -10,6 +10,9 @@ from tests.mutation import run
 from tests.mutation.equivalents import EQUIVALENTS
 from tests.mutation.mutants import Mutant
 
+PROGRESS = 100
+"""Mutants between two lines of progress on stderr."""
+
 
 def main() -> int:
     """Return 0 if every mutant was killed, except for the listed ones with their reasons."""
@@ -26,7 +29,11 @@ def main() -> int:
     chosen = every
     if given.sample is not None:
         chosen = random.Random(given.seed).sample(every, min(given.sample, len(every)))
-    verdicts = list(run.verdicts(chosen))
+    verdicts = list[run.Verdict]()
+    for verdict in run.verdicts(chosen):
+        verdicts.append(verdict)
+        if len(verdicts) % PROGRESS == 0:
+            print(f"{len(verdicts)} of {len(chosen)} mutants", file=sys.stderr, flush=True)
     survivors = [verdict.mutant.key for verdict in verdicts if not verdict.killed]
     faults = report(names, chosen, survivors)
     for verdict in verdicts:
