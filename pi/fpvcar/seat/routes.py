@@ -265,4 +265,4 @@ def _at_home(request: web.Request) -> bool:
 
     A client without Origin is not a page: it may watch, and needs the code.
     """
-    return addresses.is_loopback(request.remote or "") and "Origin" in request.headers
+    return addresses.asks_here(request.remote, request.headers) and "Origin" in request.headers
