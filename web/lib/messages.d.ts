@@ -130,7 +130,7 @@ export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number; silence_ms: number;
   late_ms: number; drive_every_ms: number; range_stale_ms: number; width: number; height: number;
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean; video: string;
-  named: boolean; cameras: string[]; features: string[];
+  named: boolean; cameras: string[]; features: string[]; way: 'near' | 'proxy' | 'tunnel';
 }
 export interface CarName {
   kind: 'car_name'; car: string;

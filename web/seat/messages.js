@@ -97,7 +97,7 @@ export const DOWN = {
     v: count, car: anyText, version: anyText, clock_us: count, silence_ms: count, late_ms: count,
     drive_every_ms: count, range_stale_ms: count, width: count, height: count, fps: any,
     https_port: count, code_needed: flag, has_lights: flag, video: anyText, named: maybe(flag),
-    cameras: maybe(list(anyText)), features: maybe(list(anyText)),
+    cameras: maybe(list(anyText)), features: maybe(list(anyText)), way: maybe(anyText),
   },
   car_name: {car: anyText},
   state: {

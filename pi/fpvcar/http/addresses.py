@@ -4,8 +4,9 @@ import contextlib
 import ipaddress
 import re
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from fpvcar.runtime.paths import OLD_NAMES
 
@@ -13,6 +14,7 @@ HOST = re.compile(r"(\[(?P<address>[\w:.%-]+)\]|(?P<name>[\w.-]+))(:\d{1,5})?", 
 """Host header (RFC 9110, 7.2), limited to characters used in addresses and the car's names."""
 
 
+Way = Literal["near", "tunnel", "proxy"]
 FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
 """Headers that proxies add: RFC 7239, RFC 9110 (7.6.3), Caddy, nginx, Tailscale."""
 
@@ -80,6 +82,14 @@ def asks_here(remote: str | None, headers: Mapping[str, str]) -> bool:
     name = _hostname(headers.get("Host")) or ""
     own = is_loopback(name) or "." not in name or name.endswith(".local")
     return own and is_loopback(remote or "") and not any(key in headers for key in FORWARDED)
+
+
+def way_of(own: str, far: Collection[str], headers: Mapping[str, str]) -> Way:
+    """Return a client's way to this machine, for display: it connected to the address `own`, and
+    `far` are those beyond the LAN."""
+    if any(key in headers for key in FORWARDED):
+        return "proxy"
+    return "tunnel" if own.removeprefix("::ffff:") in far else "near"
 
 
 def host_allowed(host: str | None, car_name: str, extra: Iterable[str] = ()) -> bool:

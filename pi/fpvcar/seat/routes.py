@@ -128,6 +128,9 @@ class Server:
         rank = Rank.DRIVES if device or at_home else Rank.SILENT
         with self._sockets.place(request, rank) as place:
             session = Session(address, Rights(drive=at_home), self._profile.gate, device)
+            own = request.get_extra_info("sockname", ("",))[0]
+            far = self._profile.server.allowed_hosts
+            session.way = addresses.way_of(own, far, request.headers)
 
             def identified(session: Session) -> None:
                 place.promote(self._known(session))

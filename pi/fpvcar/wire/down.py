@@ -17,7 +17,9 @@ class Welcome(Down, tag="welcome", frozen=True):
     `range_stale_ms` is the age from which a range counts as unseen. `video` identifies the page in
     requests for pictures: /ws/video?id=... It is no secret and gives no right to the seat. `named`
     is False until the car's name has been chosen. `cameras` has the names of further cameras:
-    /ws/video?id=...&camera=NAME. `features` has the names of its features.
+    /ws/video?id=...&camera=NAME. `features` has the names of its features. `way` is the page's way
+    to the car: its own network, a tunnel (the car's address is one of `server.allowed_hosts`), or
+    a proxy that adds its header.
     """
 
     v: int
@@ -38,6 +40,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     named: bool = True
     cameras: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    way: Literal["near", "tunnel", "proxy"] = "near"
 
 
 class CarName(Down, tag="car_name", frozen=True):

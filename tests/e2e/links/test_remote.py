@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Playwright
 from testkit.browsers.chromium import SHELL
 from testkit.browsers.phone import on_the_lan, take_wheel
-from testkit.browsers.seat import holds, opened, probe, stands
+from testkit.browsers.seat import holds, opened, probe, stands, until
 from testkit.harness import SMALL, RunningBench, started
 from testkit.network import tunnel
 from testkit.network.lan import Lan
@@ -132,6 +132,8 @@ def test_phone_behind_nat_drives_through_the_tunnel(
         holds(phone, watch, "ArrowUp")
         phone.keyboard.up("ArrowUp")
         stands(watch)
+    phone.locator("#link-chip").click()
+    until(phone, "document.querySelector('#link-says').innerText.endsWith(' · tunnel')")
     phone.screenshot(path=tmp_path / "far.png")
 
 

@@ -163,6 +163,14 @@ def test_numbered_name_is_taken_and_other_name_is_not(name: str, by_another: boo
     assert addresses.taken("rusty.local", name) is by_another
 
 
+def test_way_is_told_by_the_address_and_a_proxys_headers() -> None:
+    far = ("rusty.example.org", "10.99.3.2")
+    assert addresses.way_of("192.168.1.5", far, {}) == "near"
+    assert addresses.way_of("10.99.3.2", far, {}) == "tunnel"
+    assert addresses.way_of("::ffff:10.99.3.2", far, {}) == "tunnel"
+    assert addresses.way_of("10.99.3.2", far, {"X-Forwarded-For": "203.0.113.9"}) == "proxy"
+
+
 @pytest.mark.parametrize(
     ("remote", "headers", "here"),
     [
