@@ -193,7 +193,10 @@ class Pages:
         self.devices = Devices(car.key, car.codes, settings.folder / FILE)
         self.stations = Stations(car.key, car.codes, settings.folder / STATIONS)
         access = Access(CodeCheck(car.codes), self.devices, self.stations)
-        address = endpoints.address(options.host, options.port, settings.folder, settings.car)
+        further = profile.server.allowed_hosts
+        address = endpoints.address(
+            options.host, options.port, settings.folder, settings.car, further
+        )
         places = connection_places(profile.server.max_connections, profile.server.max_per_address)
         core = Core(
             control=driving.control,

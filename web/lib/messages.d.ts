@@ -138,6 +138,7 @@ export interface Welcome {
   late_ms: number; drive_every_ms: number; range_stale_ms: number; width: number; height: number;
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean; video: string;
   named: boolean; cameras: string[]; features: string[]; unguarded: boolean;
+  way: 'near' | 'proxy' | 'tunnel';
 }
 export interface CarName {
   kind: 'car_name'; car: string;

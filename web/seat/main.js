@@ -110,6 +110,7 @@ const card = new MessageCard({
   take: () => page.pushWheel(),
   code,
   here: () => link.wake(),
+  watch: () => page.pushWheel(),
   keysBusy: () => keyboard.busy,
 });
 /** @type {Page} */

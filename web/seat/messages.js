@@ -103,6 +103,7 @@ export const DOWN = {
     drive_every_ms: count, range_stale_ms: count, width: count, height: count, fps: any,
     https_port: count, code_needed: flag, has_lights: flag, video: anyText, named: maybe(flag),
     cameras: maybe(list(anyText)), features: maybe(list(anyText)), unguarded: maybe(flag),
+    way: maybe(anyText),
   },
   car_name: {car: anyText},
   state: {

@@ -27,7 +27,7 @@ export function situationOf(page) {
   const {stop} = state;
   // The car calls a late link "silence"; this card gives the remedy.
   const holds = stop !== null && !['handover', 'silence'].includes(stop.cause);
-  if (driving && page.lateMs !== null && !holds) return {kind: 'late', ms: page.lateMs};
+  if (driving && page.lateMs !== null && !holds) return {kind: 'late', ms: page.lateMs, limitMs: mostRttMs(welcome)};
   // A handover is how every turn at the wheel begins, and no alarm.
   if (stop && stop.cause !== 'handover') {
     const mayResume = stop.clears === 'grown_up' ? state.grown_up
@@ -53,6 +53,15 @@ export function situationOf(page) {
   if (stop || !wishing) return {kind: 'ready', letGo: stop !== null && wishing};
   return {kind: 'driving', limited};
 }
+
+/** Time between two messages of the car that a wish may answer. */
+const ANSWERS_MS = 100;
+/**
+ * The longest round trip that the car accepts: a wish answers a message up to `late_ms` old,
+ * which arrived up to ANSWERS_MS ago.
+ * @param {import('../lib/types.js').Welcome} welcome
+ */
+export const mostRttMs = ({late_ms: lateMs}) => lateMs - ANSWERS_MS;
 
 /** @param {State | null} state */
 export const hasNoCamera = (state) => state?.camera === 'none';

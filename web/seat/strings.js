@@ -69,6 +69,9 @@ function stopRemedy({stop, driving, mayResume, leads}) {
   return driving ? t.next.letGo : t.next.driver;
 }
 
+/** @param {number} ms */
+const delay = (ms) => (ms < 1000 ? unit(ms, 'millisecond') : unit(ms / 1000, 'second', 1, {unitDisplay: 'narrow'}));
+
 /** The part that fails while something answers, and the remedy; '' if none is known. @param {import('./types.js').LinkFault | undefined} fault */
 const faultText = (fault) => (fault ? fill(t.linkFaults[fault], {path: location.pathname, host: location.hostname}) : '');
 
@@ -98,7 +101,7 @@ export function sentence(it) {
     case 'lost':
       return {tone: 'alarm', title: it.stopWaits ? t.lostWaits : t.lost, text: lostLinkText(it)};
     case 'late':
-      return {tone: 'warn', title: t.late, text: fill(t.lateText, {seconds: number(it.ms / 1000, 1)})};
+      return {tone: 'warn', title: t.late, text: fill(t.lateText, {delay: delay(it.ms), limit: delay(it.limitMs)})};
     case 'stopped':
       return {tone: 'alarm', title: t.stopped, text: joined(stopReason(it), stopRemedy(it))};
     case 'wheels':

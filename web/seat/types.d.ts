@@ -37,7 +37,7 @@ export type Situation =
   | { kind: 'connecting'; stopWaits: boolean; fault?: LinkFault }
   | { kind: 'parked' }
   | { kind: 'lost'; sinceMs: number; driving: boolean; stopWaits: boolean; fault?: LinkFault }
-  | { kind: 'late'; ms: number }
+  | { kind: 'late'; ms: number; limitMs: number }
   | {
       kind: 'stopped'; stop: Stop; driving: boolean; byUs: boolean; mayResume: boolean;
       leads: 'code' | 'take' | null;

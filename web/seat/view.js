@@ -4,7 +4,7 @@ import {loadSaid, t} from '../lang/words.js';
 import {setAttr} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
-import {aged, canMove, gradeOf, hasNoCamera, situationOf, takenBy} from './state.js';
+import {aged, canMove, gradeOf, hasNoCamera, mostRttMs, situationOf, takenBy} from './state.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
@@ -66,7 +66,7 @@ export class Page {
   /** The link's round trip in ms if that is more than the car accepts; else null. */
   get lateMs() {
     const ms = this.linkMs;
-    return ms !== null && this.welcome && ms > this.welcome.late_ms ? ms : null;
+    return ms !== null && this.welcome && ms > mostRttMs(this.welcome) ? ms : null;
   }
 
   /** Makes another picture the large one. @param {import('../video/video.js').Video} video */

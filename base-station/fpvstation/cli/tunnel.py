@@ -6,32 +6,18 @@ tunnel-NAME/phone/NAME.conf      a phone, with WireGuard: the third address
 """
 
 import argparse
-import hashlib
-import io
-import ipaddress
-import os
-import re
-import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
+from fpvcar.config import wireguard
 from fpvcar.http import certificates
-from fpvcar.runtime import files
-from fpvcar.runtime.arguments import within
-from fpvstation.errors import StationError, require
+from fpvcar.runtime.arguments import WIREGUARD_PORT, add_tunnel_options
+from fpvstation.errors import StationError
 
-PORTS = {"wireguard": 51820, "openvpn": 1194}
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,14}", re.ASCII)
-HOST = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?", re.ASCII)
+PORTS = {"wireguard": WIREGUARD_PORT, "openvpn": 1194}
+MAKER = "fpvstation tunnel"
 CERTIFICATE_DAYS = 36500
 """The peers accept each other by fingerprint: a certificate's end would only cut the tunnel."""
-PROGRAM_S = 20.0
-HEAD = """\
-# Tunnel {name}: the end of the {end}, made by `fpvstation tunnel`. It has a secret key.
-"""
 OPENVPN = """\
 # OpenVPN 2.6 or newer. {role}
 {connection}
@@ -100,34 +86,10 @@ STEPS = """\
      second = "{site}:/srv/drives"
      window = "22:00-06:00"
 """
-REFRESH = """\
-# WireGuard looks up the name of the site once, and makes a handshake every two minutes. Look it
-# up again while the last one is older.
-PostUp = while sleep 30; do at=$(wg show %i latest-handshakes | cut -f 2); [ "$at" ] || break; \
-[ $(($(date +%s) - at)) -lt 150 ] || wg set %i peer {peer} endpoint {host}:{port}; \
-done >/dev/null 2>&1 &
-"""
 PHONE = """\
 4. Scan this with the WireGuard app of the phone; it then opens the station's page at
    https://{station}:8101/ (see `fpvstation passwd`):
 {qr}"""
-
-
-class Tunnel(NamedTuple):
-    """Parameters of a tunnel: `site` listens at `endpoint`, `station` connects."""
-
-    name: str
-    endpoint: str
-    port: int
-    network: ipaddress.IPv4Network
-
-    @property
-    def site(self) -> str:
-        return str(self.network[1])
-
-    @property
-    def station(self) -> str:
-        return str(self.network[2])
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
@@ -136,49 +98,23 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "name", metavar="NAME", help="of the tunnel and its interface: up to 15 of A-Z a-z 0-9 _ -"
     )
-    verb.add_argument(
-        "--endpoint", required=True, metavar="HOST", help="name or address of the other site"
-    )
-    verb.add_argument(
-        "--port",
-        type=within(int, 1, 65535),
-        help="port at the other site (default: "
-        f"{', '.join(f'{port} for {kind}' for kind, port in PORTS.items())})",
-    )
-    verb.add_argument(
-        "--network",
-        metavar="NET",
-        help="private addresses in the tunnel, like 10.99.3.0/24 (default: chosen by NAME)",
-    )
+    ports = ", ".join(f"{port} for {kind}" for kind, port in PORTS.items())
+    add_tunnel_options(verb, "other site", ports)
     verb.add_argument(
         "--phone", action="store_true", help="add a phone, and show its end as a QR (wireguard)"
-    )
-    verb.add_argument(
-        "--to",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="folder to write tunnel-NAME into (default: this one)",
-    )
-    verb.add_argument(
-        "--force", action="store_true", help="replace an earlier configuration, with new keys"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the ends and print the next steps. Raises StationError, OSError."""
-    tunnel = tunnel_of(arguments)
-    folder: Path = arguments.to / f"tunnel-{tunnel.name}"
-    if os.path.lexists(folder) and not arguments.force:
-        raise StationError(
-            f"{folder} exists: choose another NAME or --to DIR, or replace it with --force; its "
-            "keys then change, and both ends need their new files"
-        )
+    tunnel = wireguard.tunnel_of(arguments.name, arguments, PORTS[arguments.kind])
+    folder = wireguard.folder_of(tunnel, arguments)
     is_wireguard = arguments.kind == "wireguard"
     if arguments.phone and not is_wireguard:
         raise StationError("--phone refused with openvpn: use `fpvstation tunnel wireguard`")
-    ends = wireguard(tunnel, arguments.phone) if is_wireguard else openvpn(tunnel)
-    _write(folder, tunnel.name, ends, arguments.force)
+    names = ["site", "station", *(["phone"] if arguments.phone else [])]
+    ends = wireguard.ends_of(tunnel, names, MAKER) if is_wireguard else openvpn(tunnel)
+    wireguard.write(folder, tunnel.name, ends, arguments.force)
     units = ["wg-quick"] * 2 if is_wireguard else ["openvpn-server", "openvpn-client"]
     paths = ["wireguard"] * 2 if is_wireguard else ["openvpn/server", "openvpn/client"]
     values = {
@@ -194,88 +130,14 @@ def run(arguments: argparse.Namespace) -> int:
         values[f"{end}_path"] = f"/etc/{path}/{tunnel.name}.conf"
     print(STEPS.format(**values), end="")
     if arguments.phone:
-        print(PHONE.format(qr=_qr(ends["phone"]), **values), end="")
+        print(PHONE.format(qr=wireguard.qr(ends["phone"]), **values), end="")
     return 0
 
 
-def tunnel_of(arguments: argparse.Namespace) -> Tunnel:
-    """Return the validated parameters. Raises StationError."""
-    name, host = arguments.name, arguments.endpoint
-    if not NAME.fullmatch(name):
-        raise StationError(
-            f'tunnel name "{name[:80]}" refused: expected 1 to 15 of A-Z a-z 0-9 _ -, beginning '
-            "with a letter, as it names a network interface"
-        )
-    if not _is_address(host) and not HOST.fullmatch(host):
-        raise StationError(
-            f'--endpoint "{host[:80]}" refused: expected a host name or an IP address, such '
-            "as attic.example.org; a port is given with --port"
-        )
-    digest = hashlib.sha256(name.encode()).digest()
-    # Not below 10.64: routers, containers and the car's own network use those more often.
-    text = arguments.network or f"10.{64 + digest[0] % 128}.{digest[1]}.0/24"
-    try:
-        network = ipaddress.IPv4Network(text)
-    except ValueError as fault:
-        raise StationError(f"--network refused: {fault}: expected one like 10.99.3.0/24") from None
-    if not network.is_private or not 8 <= network.prefixlen <= 29:
-        raise StationError(
-            f"--network {text} refused: expected 8 to 2^24 private addresses, like 10.99.3.0/24"
-        )
-    return Tunnel(name, host, arguments.port or PORTS[arguments.kind], network)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def wireguard(tunnel: Tunnel, phone: bool) -> dict[str, str]:
-    """Return the configuration of each end for wg-quick, with new keys. Raises StationError."""
-    keys = {
-        end: _output("wg", "genkey") for end in ("site", "station", *(["phone"] if phone else []))
-    }
-    addresses = dict(zip(keys, tunnel.network.hosts(), strict=False))
-    texts = {}
-    host = f"[{tunnel.endpoint}]" if ":" in tunnel.endpoint else tunnel.endpoint
-    site = _output("wg", "pubkey", given=keys["site"])
-    for end, key in keys.items():
-        text = (
-            f"{HEAD.format(name=tunnel.name, end=end)}[Interface]\n"
-            f"PrivateKey = {key}\nAddress = {addresses[end]}/{tunnel.network.prefixlen}\n"
-            "# No MTU: wg-quick derives it from the route to the endpoint. Packets that are too\n"
-            "# large for the link are cut up, or lost.\n"
-        )
-        if end == "site":
-            text += f"ListenPort = {tunnel.port}\n"
-        if end == "site" and phone:
-            text += "# Pass packets between phone and station.\n"
-            text += "PostUp = sysctl -q -w net.ipv4.conf.%i.forwarding=1\n"
-        if end == "station" and not _is_address(tunnel.endpoint):
-            text += REFRESH.format(peer=site, host=host, port=tunnel.port)
-        for peer in [peer for peer in keys if end == "site" and peer != end] or ["site"]:
-            allowed = f"{addresses[peer]}/32" if end == "site" or not phone else tunnel.network
-            text += (
-                f"\n[Peer]\n# {peer}\nPublicKey = {_output('wg', 'pubkey', given=keys[peer])}\n"
-                f"AllowedIPs = {allowed}\n"
-            )
-        if end != "site":
-            text += (
-                f"Endpoint = {host}:{tunnel.port}\n"
-                "# Keep the way through the router open for packets from the site.\n"
-                "PersistentKeepalive = 25\n"
-            )
-        texts[end] = text
-    return texts
-
-
-def openvpn(tunnel: Tunnel) -> dict[str, str]:
+def openvpn(tunnel: wireguard.Tunnel) -> dict[str, str]:
     """Return the configuration of both ends, with new keys. Raises StationError."""
-    shared = _output("openvpn", "--genkey", "secret", "/dev/stdout")
-    is_four = _is_address(tunnel.endpoint) and ":" not in tunnel.endpoint
+    shared = wireguard.output("openvpn", "--genkey", "secret", "/dev/stdout")
+    is_four = wireguard.is_address(tunnel.endpoint) and ":" not in tunnel.endpoint
     only = "" if is_four else ONLY_FOUR
     # A name may have addresses of both kinds, or change them.
     listens, dials = ("" if is_four else "6"), ("6" if ":" in tunnel.endpoint else "")
@@ -293,7 +155,7 @@ def openvpn(tunnel: Tunnel) -> dict[str, str]:
     for end, peer in (("site", "station"), ("station", "site")):
         key, certificate = made[end]
         pin = certificates.fingerprint(made[peer][1].encode()).upper()
-        texts[end] = HEAD.format(name=tunnel.name, end=end) + OPENVPN.format(
+        texts[end] = wireguard.HEAD.format(name=tunnel.name, end=end, maker=MAKER) + OPENVPN.format(
             name=tunnel.name,
             role=roles[end],
             connection=connections[end],
@@ -315,43 +177,3 @@ def _certified(name: str) -> tuple[str, str]:
         except RuntimeError as fault:
             raise StationError(f"{fault}: is openssl installed?") from None
         return key.read_text(), certificate.read_text()
-
-
-def _output(program: str, *options: str, given: str = "") -> str:
-    """Return the output of a program that makes keys. Raises StationError."""
-    path = require(program, {"wg": "wireguard-tools"}.get(program, program))
-    done = subprocess.run(
-        [path, *options], input=given, capture_output=True, text=True, timeout=PROGRAM_S
-    )
-    if done.returncode:
-        raise StationError(f"{program}: {(done.stderr or done.stdout).strip()[-300:]}")
-    return done.stdout.strip()
-
-
-def _write(folder: Path, name: str, ends: Mapping[str, str], force: bool) -> None:
-    """Write all ends, or none: beside the folder first. Raises OSError."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as home:
-        new = Path(home, "new")
-        new.mkdir(mode=0o700)
-        for end, text in ends.items():
-            (new / end).mkdir(mode=0o700)
-            files.write_whole(new / end / f"{name}.conf", [text.encode()])
-        if not (force and folder.exists()):
-            files.publish(new, folder)
-            return
-        for end in ends:
-            (folder / end).mkdir(mode=0o700, exist_ok=True)
-            os.replace(new / end / f"{name}.conf", folder / end / f"{name}.conf")
-
-
-def _qr(text: str) -> str:
-    """Return a QR code for the terminal; without comments, so that it fits."""
-    import segno  # imported here: other verbs do not need it
-
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    picture = io.StringIO()
-    if sys.stdout.encoding.lower().replace("-", "") != "utf8":
-        return "   (this terminal has no UTF-8: use the phone's file)\n"
-    segno.make("\n".join(lines)).terminal(picture, compact=True)
-    return picture.getvalue()

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from fpvcar.access.codes import CodeCheck
 from fpvcar.access.remembered_browsers import Device, Devices
-from fpvcar.http.addresses import is_loopback
+from fpvcar.http.addresses import asks_here
 from fpvcar.http.pages import refuse_other_sites
 from fpvcar.http.responses import PRIVATE, refused
 from fpvcar.http.rights import Right
@@ -55,7 +55,7 @@ class RecordingRights:
     def let_in(self, request: web.Request) -> None:
         """Raise HTTPForbidden or HTTPUnauthorized if the client may not view."""
         refuse_other_sites(request)
-        if self.device(request) is None and not is_loopback(request.remote or ""):
+        if self.device(request) is None and not asks_here(request.remote, request.headers):
             raise self._unauthorized(self.locked)
 
     def let_change(self, request: web.Request) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fpvcar import __version__
-from fpvcar.cli import verbs
+from fpvcar.cli import remote, verbs
 from fpvcar.config import BENCH_PINS
 from fpvcar.config.raspberry_pi_os import PROFILE
 from fpvcar.datasets import options
@@ -28,6 +28,7 @@ Set up and check:
   fpvcar profile list                  list profiles; also: show, check, propose, from-donkey
   sudo fpvcar setup                    set up this Raspberry Pi as a car
   fpvcar wiring my-car.toml            draw the wiring
+  sudo fpvcar remote --endpoint HOST   reach the car from anywhere, by a WireGuard tunnel
   sudo fpvcar doctor                   find faults and their remedies
   fpvcar hil                           measure the emulated car or a real one
 
@@ -119,9 +120,7 @@ def _services(verb: Verb) -> None:
     wheels = verb("wheels", verbs.wheels, "Switch the motors, in a process beside run")
     _profile(wheels, car_profile(), OWN)
     wheels.add_argument(
-        "--emulated",
-        action="store_true",
-        help="use the emulated pins of the bench, not the pins of this computer",
+        "--emulated", action="store_true", help="use the bench's pins, not those of this computer"
     )
     wheels.add_argument(
         "--unsafe",
@@ -166,9 +165,8 @@ def _bench(verb: Verb) -> None:
         "--seed", type=within(int, 0, 999_999), default=1, help="room number (default: 1)"
     )
     bench.add_argument("--browser", action="store_true", help="open the page in a browser")
-    bench.add_argument(
-        "-v", dest="progress", action="store_true", help="log the progress of all parts, too"
-    )
+    log_help = "log the progress of all parts, too"
+    bench.add_argument("-v", dest="progress", action="store_true", help=log_help)
     bench.add_argument(
         "--no-stand-in",
         action="store_true",
@@ -275,6 +273,7 @@ def _setups(verb: Verb) -> None:
     )
     setup.add_argument("--undo", action="store_true", help="revert all changes but the profile")
     _root(setup, "write files below DIR, the root of an SD card that is not booted")
+    remote.add_options(verb("remote", remote.main, "Reach this car from anywhere (needs root)"))
 
     first_boot = verb(
         "first-boot", verbs.first_boot, "Ask a card image's questions at its first boot"

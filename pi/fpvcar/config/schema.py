@@ -269,7 +269,7 @@ class Server(Section, frozen=True):
     """Access limits of the web server. IP literals, localhost and `car.name` are always allowed."""
 
     allowed_hosts: tuple[str, ...] = ()
-    """Further host names by which browsers may request the car's pages."""
+    """Further names and addresses of the car, also in its certificate, such as in a tunnel."""
     max_viewers: Annotated[int, Meta(ge=1, le=1000)] = 50
     """Sockets of each kind; clients with the right to drive have additional places."""
     max_connections: Annotated[int, Meta(ge=16, le=4096)] = 256

@@ -54,7 +54,7 @@ def is_other(topic: str, coding: str) -> bool:
 
 
 def numbers(topic: str, data: bytes) -> dict[str, float]:
-    """Return the numbers in a JSON message by column: "/servos" becomes servos.pan."""
+    """Return the numbers in a JSON message by column: "/servo/pan" becomes servo_pan.deg."""
     try:
         return dict(_leaves(topic.strip("/").replace("/", "_"), msgspec.json.decode(data)))
     except (msgspec.DecodeError, RecursionError):

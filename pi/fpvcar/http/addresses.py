@@ -4,13 +4,19 @@ import contextlib
 import ipaddress
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from fpvcar.runtime.paths import OLD_NAMES
 
 HOST = re.compile(r"(\[(?P<address>[\w:.%-]+)\]|(?P<name>[\w.-]+))(:\d{1,5})?", re.A)
 """Host header (RFC 9110, 7.2), limited to characters used in addresses and the car's names."""
+
+
+Way = Literal["near", "tunnel", "proxy"]
+FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
+"""Headers that proxies add: RFC 7239, RFC 9110 (7.6.3), Caddy, nginx, Tailscale."""
 
 
 def network_of(address: str) -> str:
@@ -68,6 +74,24 @@ def is_loopback(address: str) -> bool:
     return (mapped or ip).is_loopback
 
 
+def asks_here(remote: str | None, headers: Mapping[str, str]) -> bool:
+    """Return whether a request comes from a client on this machine, not through a proxy on it.
+
+    A proxy's requests come from loopback, too: they have its headers, or the Host of another site.
+    """
+    name = _hostname(headers.get("Host")) or ""
+    own = is_loopback(name) or "." not in name or name.endswith(".local")
+    return own and is_loopback(remote or "") and not any(key in headers for key in FORWARDED)
+
+
+def way_of(own: str, far: Collection[str], headers: Mapping[str, str]) -> Way:
+    """Return a client's way to this machine, for display: it connected to the address `own`, and
+    `far` are those beyond the LAN."""
+    if any(key in headers for key in FORWARDED):
+        return "proxy"
+    return "tunnel" if own.removeprefix("::ffff:") in far else "near"
+
+
 def host_allowed(host: str | None, car_name: str, extra: Iterable[str] = ()) -> bool:
     """Return whether the Host header names this car. Prevents DNS rebinding.
 
@@ -84,6 +108,11 @@ def host_allowed(host: str | None, car_name: str, extra: Iterable[str] = ()) -> 
     except ValueError:
         return False
     return True
+
+
+def certifiable(host: str) -> bool:
+    """Return whether a certificate can name the host: an IPv4 address, or labels of a DNS name."""
+    return bool(re.fullmatch(r"[\w-]{1,63}(\.[\w-]{1,63})*", host, re.A)) and len(host) < 254
 
 
 def origin_allowed(origin: str | None, host: str | None) -> bool:

@@ -5,7 +5,7 @@ Listener -> aiohttp's protocol -> the application's routes
 
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ from fpvcar.runtime import sd_notify
 IDLE_S = 10.0
 """Time limit for a connection without a complete request, including its first one."""
 LINGER_S = 1.0
+NAMES_MORE = 8
+"""Names beyond the LAN in a certificate, of the 16 that it holds."""
 SHUTDOWN_S = 0.5
 CROWDED_LOGS = (
     "fpvcar.access",
@@ -47,15 +49,16 @@ class Address(NamedTuple):
         return self.port + 1 if self.tls else 0
 
 
-def address(host: str, port: int, state: Path, car: str) -> Address:
+def address(host: str, port: int, state: Path, car: str, further: Iterable[str] = ()) -> Address:
     """Return the address to serve at; on the LAN with https, if a certificate can be made.
 
-    The certificate is saved in `state`.
+    The certificate is saved in `state`. `further` are its names and addresses beyond the LAN.
     """
     if addresses.is_loopback(host):
         return Address(host, port, None)
     name = car.lower()
-    names = (addresses.lan_address(), "localhost", name, f"{name}.local")
+    more = [host.lower() for host in further if addresses.certifiable(host)][:NAMES_MORE]
+    names = (addresses.lan_address(), "localhost", name, f"{name}.local", *more)
     try:
         return Address(host, port, certificates.server_context(state, names))
     except RuntimeError as fault:

@@ -13,6 +13,7 @@ from fpvcar import config
 from fpvcar.access.codes import Rights
 from fpvcar.access.remembered_browsers import Device
 from fpvcar.drive.gate import Freshness
+from fpvcar.http import addresses
 from fpvcar.http.fast_path import FastPath
 from fpvcar.http.limits import TokenBucket
 from fpvcar.http.text_session import NO_HELLO, SessionClosed, TextSession, open_socket
@@ -58,6 +59,7 @@ class Session(TextSession[up.Upward]):
         self.used_s = 0.0
         """Time of the last action by a person; automatic messages of the page do not count."""
         self.client, self.video, self.name = "", "", ""
+        self.way: addresses.Way = "near"
         self.fresh = Freshness(limits.stale_s, limits.late_s)
         self.meter = TokenBucket(MESSAGES_PER_S, MESSAGES_PER_S)
         self.patience = TokenBucket(FLOOD_PER_S, FLOOD_BURST)

@@ -129,8 +129,7 @@ class Hub:
         if hello.code:
             self.authorization.try_code(session, hello.code, now_s)
         self._turns.join(session, now_s)
-        code_needed = not session.rights.drive
-        session.send(self._state.welcome(self._https_port, code_needed, session.video, now_s))
+        session.send(self._state.welcome(self._https_port, session, now_s))
         self.authorization.offer(session)
         self.changed.set()
 

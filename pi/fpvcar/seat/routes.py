@@ -128,6 +128,9 @@ class Server:
         rank = Rank.DRIVES if device or at_home else Rank.SILENT
         with self._sockets.place(request, rank) as place:
             session = Session(address, Rights(drive=at_home), self._profile.gate, device)
+            own = request.get_extra_info("sockname", ("",))[0]
+            far = self._profile.server.allowed_hosts
+            session.way = addresses.way_of(own, far, request.headers)
 
             def identified(session: Session) -> None:
                 place.promote(self._known(session))
@@ -265,4 +268,4 @@ def _at_home(request: web.Request) -> bool:
 
     A client without Origin is not a page: it may watch, and needs the code.
     """
-    return addresses.is_loopback(request.remote or "") and "Origin" in request.headers
+    return addresses.asks_here(request.remote, request.headers) and "Origin" in request.headers

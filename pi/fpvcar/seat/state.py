@@ -47,8 +47,8 @@ class CarState:
         self._turns, self._seat = turns, turns.seat
         self._parts: dict[str, Struct] = {}
 
-    def welcome(self, https_port: int, code_needed: bool, video: str, now_s: float) -> down.Welcome:
-        """Build the answer to Hello."""
+    def welcome(self, https_port: int, session: Session, now_s: float) -> down.Welcome:
+        """Build the answer to a session's Hello."""
         profile = self._profile
         return down.Welcome(
             v=VERSION,
@@ -63,13 +63,14 @@ class CarState:
             height=profile.camera.height,
             fps=profile.camera.fps,
             https_port=https_port,
-            code_needed=code_needed,
+            code_needed=not session.rights.drive,
             has_lights=bool(profile.lights.head),
-            video=video,
+            video=session.video,
             named=self._name.chosen,
             cameras=self._cameras.further,
             features=tuple(feature.name for feature in self._features),
             unguarded=unguarded(profile),
+            way=session.way,
         )
 
     def next_round(self, nonce: int) -> None:

@@ -18,7 +18,8 @@ class Welcome(Down, tag="welcome", frozen=True):
     requests for pictures: /ws/video?id=... It is no secret and gives no right to the seat. `named`
     is False until the car's name has been chosen. `cameras` has the names of further cameras:
     /ws/video?id=...&camera=NAME. `features` has the names of its features. `unguarded`: nothing
-    stops the motor if its PCA9685 fails.
+    stops the motor if its PCA9685 fails. `way` is the page's way to the car: its own network, a
+    tunnel (the car's address is one of `server.allowed_hosts`), or a proxy that adds its header.
     """
 
     v: int
@@ -40,6 +41,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     cameras: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     unguarded: bool = False
+    way: Literal["near", "tunnel", "proxy"] = "near"
 
 
 class CarName(Down, tag="car_name", frozen=True):

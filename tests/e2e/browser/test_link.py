@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
@@ -78,6 +79,27 @@ def test_link_late_from_the_start_drives_nothing(
         holds(page, watch, "ArrowUp")
         page.keyboard.up("ArrowUp")
         stands(watch)
+
+
+def test_slow_way_is_explained_and_left_by_watching(
+    page: Page, bench: RunningBench, link: Link, tmp_path: Path
+) -> None:
+    """A round trip between the longest that drives and the age limit of a wish."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    seated_over(page, link)
+    link.up_s = link.down_s = 0.17
+    until(page, "document.body.dataset.situation === 'late'")
+    until(page, f"{CARD}.includes('It drives below 300')")
+    page.wait_for_timeout(400)  # the card fades in
+    page.screenshot(path=tmp_path / "late.png")
+    with bench.watch() as watch:
+        page.keyboard.down("ArrowUp")
+        page.wait_for_timeout(600)
+        page.keyboard.up("ArrowUp")
+        assert not any(sample.driving for sample in watch.samples)
+    page.locator("#card-watch").click()
+    until(page, "window.fpvcar.state.role === 'watching'")
+    until(page, "document.body.dataset.situation === 'watching'")
 
 
 def another_drives(driver: Driver, watch: PinWatch, page: Page) -> None:

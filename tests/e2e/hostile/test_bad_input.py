@@ -147,6 +147,13 @@ def test_client_without_origin_needs_code_even_on_loopback(
         wait_for(lambda: script.state["may_drive"], "the code does not open")
 
 
+def test_client_of_a_proxy_on_the_cars_machine_needs_code(bench: RunningBench) -> None:
+    forwarded = {"X-Forwarded-For": "203.0.113.9"}
+    with Driver(bench.port, name="far", headers=forwarded) as stranger, Driver(bench.port) as near:
+        wait_for(lambda: bool(stranger.state and near.state), "no state")
+        assert near.state["may_drive"] and not stranger.state["may_drive"]
+
+
 def test_driver_flood_is_metered_and_keeps_the_socket(bench: RunningBench, driver: Driver) -> None:
     driver.sending = False
     for _ in range(2_000):

@@ -3,7 +3,7 @@
 import importlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from testkit import mcaps
 from testkit.command import Command
-from testkit.mcaps import BEGAN_NS, FRAME_NS, Logged, McapFile
+from testkit.mcaps import BEGAN_NS, FRAME_NS, McapFile
 from testkit.recorder import datasets
 from testkit.recorder.datasets import driven, filmed
 
 from fpvcar.datasets import export, lerobot
 from fpvcar.datasets.session import Session
-from fpvcar.recordings import codec, messages, reader, topics
+from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.export import pictures
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair.damage import INCOMPLETE
@@ -196,22 +196,16 @@ def test_title_of_the_drive_is_the_task(tmp_path: Path, command: Command) -> Non
     assert episodes(tmp_path / "other")[0]["tasks"] == ["Park"]
 
 
-def test_numbers_of_other_topics_are_columns(
-    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usual: Callable[..., tuple[topics.Topic, ...]] = topics.topics
-    servos = topics.Topic("/servos", "json", "fpvcar.Servos", "jsonschema", b"{}")
-    monkeypatch.setattr(topics, "topics", lambda ranges: (*usual(ranges), servos))
-    sent = [
-        Logged(
-            BEGAN_NS + number * 100_000_000, "/servos", f'{{"pan": {number}, "ok": true}}'.encode()
-        )
+def test_numbers_of_other_topics_are_columns(tmp_path: Path, command: Command) -> None:
+    """Angles of servos that do not steer, for example."""
+    turned = [
+        mcaps.logged(f"{messages.SERVO}pan", number / 10.0, messages.Servo(float(number)))
         for number in range(20)
     ]
-    path = McapFile([*filmed(2.0), *driven(2.0), *sent]).to(tmp_path / "a.mcap")
+    path = McapFile([*filmed(2.0), *driven(2.0), *turned]).to(tmp_path / "a.mcap")
     command("log", "export", "--lerobot", tmp_path / "set", path)
     info = json.loads((tmp_path / "set/meta/info.json").read_text())
-    assert info["features"]["observation.state"]["names"][-1] == "servos.pan"
+    assert info["features"]["observation.state"]["names"][-1] == "servo_pan.deg"
     assert [state[-1] for state in table(tmp_path / "set")["observation.state"]][::3] == list(
         range(20)
     )

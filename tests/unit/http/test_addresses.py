@@ -161,3 +161,34 @@ def test_ipv6_address_stands_in_brackets_in_a_url() -> None:
 )
 def test_numbered_name_is_taken_and_other_name_is_not(name: str, by_another: bool) -> None:
     assert addresses.taken("rusty.local", name) is by_another
+
+
+def test_way_is_told_by_the_address_and_a_proxys_headers() -> None:
+    far = ("rusty.example.org", "10.99.3.2")
+    assert addresses.way_of("192.168.1.5", far, {}) == "near"
+    assert addresses.way_of("10.99.3.2", far, {}) == "tunnel"
+    assert addresses.way_of("::ffff:10.99.3.2", far, {}) == "tunnel"
+    assert addresses.way_of("10.99.3.2", far, {"X-Forwarded-For": "203.0.113.9"}) == "proxy"
+
+
+@pytest.mark.parametrize(
+    ("remote", "headers", "here"),
+    [
+        ("127.0.0.1", {"Host": "localhost:8080"}, True),
+        ("::1", {"Host": "[::1]:8080"}, True),
+        ("127.0.1.1", {"Host": "rusty"}, True),
+        ("127.0.0.1", {"Host": "rusty.local:8080"}, True),
+        ("10.0.0.7", {"Host": "localhost:8080"}, False),
+        (None, {"Host": "localhost:8080"}, False),
+        # Caddy, Tailscale: the browser's Host and headers of their own; nginx without either.
+        ("127.0.0.1", {"Host": "car.example.org", "X-Forwarded-For": "203.0.113.9"}, False),
+        ("127.0.0.1", {"Host": "localhost:8080", "X-Forwarded-For": "203.0.113.9"}, False),
+        ("127.0.0.1", {"Host": "car.example.org"}, False),
+        ("127.0.0.1", {"Host": "10.99.3.2:8080"}, False),
+        ("127.0.0.1", {"Host": "localhost", "Forwarded": "for=203.0.113.9"}, False),
+    ],
+)
+def test_client_behind_a_proxy_on_this_machine_is_not_here(
+    remote: str | None, headers: dict[str, str], here: bool
+) -> None:
+    assert addresses.asks_here(remote, headers) is here

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import logging
 import socket
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -40,6 +41,15 @@ def test_loopback_address_has_no_https(tmp_path: Path) -> None:
 def test_lan_address_has_https_on_the_next_port(tmp_path: Path) -> None:
     address = endpoints.address("0.0.0.0", 8080, tmp_path, "Plague")
     assert address.tls is not None and address.https_port == 8081
+
+
+def test_certificate_has_allowed_hosts_beyond_the_lan(tmp_path: Path) -> None:
+    hosts = ("10.99.3.2", "Car.Example.org", "a,IP:1.2.3.4", "", "a..b", "x" * 64)
+    assert endpoints.address("0.0.0.0", 8080, tmp_path, "Plague", hosts).tls is not None
+    command = ["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in"]
+    text = subprocess.check_output([*command, str(tmp_path / "https.crt")], text=True)
+    assert "IP Address:10.99.3.2, DNS:car.example.org\n" in text
+    assert "1.2.3.4" not in text
 
 
 def test_missing_certificate_turns_https_off_and_is_logged(

@@ -168,7 +168,7 @@ test('situations have a complete title and text in all languages', async () => {
       (cause) => ['', 'Ann'].map((name) => ({kind: 'stopped', ...by, stop: {cause, clears: 'neutral', by: name}}))),
     ...['code', 'take'].map((leads) => ({kind: 'stopped', ...by, leads, stop: {cause: 'estop', clears: 'resume', by: 'Ann'}})),
     {kind: 'lost', driving: true, stopWaits: false}, {kind: 'lost', driving: false, stopWaits: true},
-    {kind: 'late', ms: 320}, {kind: 'wheels', words: 'x'}, {kind: 'camera', words: 'x'},
+    {kind: 'late', ms: 320, limitMs: 300}, {kind: 'wheels', words: 'x'}, {kind: 'camera', words: 'x'},
     {kind: 'taken', by: 'Ann'}, {kind: 'watching', driver: 'Ann', free: false}, {kind: 'battery', wishing: true},
     {kind: 'connecting', stopWaits: true}, {kind: 'parked'}, {kind: 'locked'},
     {kind: 'ready', letGo: true}, {kind: 'driving', limited: true},

@@ -31,7 +31,7 @@ test('name is asked for at the wheel of a car at rest, before the first drive', 
 
 test('card stays while the picture or link is old, and under the fingers of a person', () => {
   /** @type {Situation[]} */
-  const passing = [{kind: 'camera', words: ''}, {kind: 'late', ms: 300},
+  const passing = [{kind: 'camera', words: ''}, {kind: 'late', ms: 300, limitMs: 200},
     {kind: 'lost', sinceMs: 0, driving: true, stopWaits: false}];
   for (const situation of passing) {
     assert.ok(asksName({...fresh, situation, asking: true}), situation.kind);

@@ -70,8 +70,9 @@ test('fault that keeps the picture away is put in words', () => {
 
 test('late link is shown with its delay, and that the car waits', () => {
   const late = page({lateMs: 1540});
-  assert.deepEqual(situationOf(late), {kind: 'late', ms: 1540});
-  assert.match(sentence(situationOf(late))?.text ?? '', /^The link is 1\.5\u00a0s late: the car waits\./);
+  assert.deepEqual(situationOf(late), {kind: 'late', ms: 1540, limitMs: 300});
+  assert.match(sentence(situationOf(late))?.text ?? '', /^The link is 1\.5s late: the car waits\. It drives below 300\u00a0ms\./);
+  assert.match(sentence(situationOf(page({lateMs: 340})))?.text ?? '', /^The link is 340\u00a0ms late/);
   const stopped = (/** @type {string} */ cause) =>
     kind({lateMs: 500, state: {...driving, stop: {cause, clears: 'resume', by: ''}}});
   assert.equal(stopped('silence'), 'late');

@@ -66,7 +66,7 @@ async function textOf(name) {
 
 /**
  * @typedef {import('../link/pace.js').Counts & {fps: number, bitsPerS: number, dropped: number,
- *   path: 'webcodecs' | 'mse' | 'none', software: boolean, size: string, version: string,
+ *   path: 'webcodecs' | 'mse' | 'none', software: boolean, size: string, version: string, way: 'near' | 'tunnel' | 'proxy',
  *   pictureMs: number | null, linkMs: number | null,
  *   grade: import('../types.js').LinkGrade}} Figures
  */
@@ -334,7 +334,7 @@ export class Drawer {
     this.second({
       fps, bitsPerS, ...video.count, path, software: video.path?.software === true,
       pictureMs, grade: page.grade, linkMs: page.linkMs, size: video.size.join('×'),
-      version: page.welcome?.version ?? '',
+      version: page.welcome?.version ?? '', way: page.welcome?.way ?? 'near',
     });
   }
 
@@ -343,7 +343,8 @@ export class Drawer {
     this.linkHistory.second(figures.pictureMs, figures.linkMs, this.last?.lost ?? null);
     this.notes.second(figures);
     this.people.second(!byId('menu').hidden && this.last?.grown_up === true);
-    setText(byId('link-says'), STRINGS.chip(figures.grade, figures.pictureMs, figures.linkMs));
+    const says = STRINGS.chip(figures.grade, figures.pictureMs, figures.linkMs);
+    setText(byId('link-says'), figures.way === 'near' ? says : `${says} · ${t.ways[figures.way]}`);
     if (byId('figures').hidden) return;
     this.linkHistory.draw();
     fillRows(byId('facts'), this.figureRows(figures));
@@ -356,6 +357,7 @@ export class Drawer {
     const health = this.last?.health;
     return [
       [details.picture, STRINGS.ms(figures.pictureMs)], [details.link, STRINGS.ms(figures.linkMs)],
+      [details.way, t.ways[figures.way]],
       [details.fps, number(figures.fps)],
       [details.lost, DRAWER_STRINGS.share(this.last?.lost ?? null)],
       [details.rate, DRAWER_STRINGS.rate(figures.bitsPerS)],

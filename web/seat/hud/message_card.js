@@ -23,20 +23,21 @@ const fleeting = (it) => FLEETING.includes(it.kind) ||
 export class MessageCard {
   /**
    * @param {{resume: () => void, take: () => void, code: () => void, here: () => void,
-   *   keysBusy: () => boolean}} parts
+   *   watch: () => void, keysBusy: () => boolean}} parts
    */
   constructor(parts) {
     this.element = byId('card');
     this.buttons = {
       resume: button('resume'), take: button('card-take'), code: button('card-code'),
-      here: button('card-here'),
+      here: button('card-here'), watch: button('card-watch'),
     };
     setText(this.buttons.resume, t.resume);
     setText(this.buttons.take, t.take);
     setText(this.buttons.code, t.enterCode);
     setText(this.buttons.here, t.driveHere);
+    setText(this.buttons.watch, t.onlyWatch);
     setText(byId('card-trust'), t.getTrust);
-    for (const name of /** @type {const} */ (['resume', 'take', 'code', 'here'])) {
+    for (const name of /** @type {const} */ (['resume', 'take', 'code', 'here', 'watch'])) {
       this.buttons[name].addEventListener('click', (event) => {
         // detail 0: pushed by a key. While a driving key is down that is a slip.
         if (event.detail === 0 && parts.keysBusy()) return;
@@ -66,12 +67,13 @@ export class MessageCard {
     setText(byId('card-title'), message.title);
     setText(byId('card-text'), message.text);
     const {kind} = situation;
-    const {resume, take, code, here} = this.buttons;
+    const {resume, take, code, here, watch} = this.buttons;
     offer(resume, kind === 'stopped' && situation.mayResume);
     const leads = kind === 'stopped' ? situation.leads : null;
     offer(take, leads === 'take' || (mayDrive && 'free' in situation && situation.free));
     offer(code, kind === 'locked' || leads === 'code');
     offer(here, kind === 'parked');
+    offer(watch, kind === 'late');
     show(byId('card-trust'), 'fault' in situation && situation.fault === 'secure');
   }
 }
