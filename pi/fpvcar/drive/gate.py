@@ -237,12 +237,9 @@ class Freshness:
         if seq <= self._seq:
             return "old"
         self._seq = seq
-        seen_us = self._sent.get(seen)
-        if seen_us is None:
+        if self.late(seen, now_s):
             return "late"
-        most_s = now_s - seen_us / 1e6
-        if most_s > self._late_s:
-            return "late"
+        most_s = now_s - self._sent[seen] / 1e6
         age_s = self._age_s(now_s - sent_ms / 1000.0, most_s, now_s)
         return "stale" if age_s > self._stale_s else None
 

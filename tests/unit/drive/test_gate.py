@@ -1,5 +1,6 @@
 """Every rule of "Who stops the car" that the gate decides, with time passed in."""
 
+import math
 from typing import Literal
 
 import pytest
@@ -180,6 +181,24 @@ def us(now_s: float) -> int:
     return int(now_s * 1e6)
 
 
+@pytest.mark.parametrize(
+    ("latches", "age_s", "may"),
+    [
+        (FREE, 0.0, True),
+        (FREE, LIMITS.silence_s - 0.001, True),
+        (FREE, LIMITS.silence_s, False),
+        (FREE, math.inf, False),
+        (Latches(Cause.SILENCE), 0.0, True),
+        (Latches(Cause.HANDOVER, Hold(Cause.ESTOP)), 0.0, False),
+        (Latches(None, Hold(Cause.WHEELS_LOST)), 0.0, False),
+    ],
+)
+def test_servos_turn_on_fresh_wishes_unless_the_car_is_held(
+    latches: Latches, age_s: float, may: bool
+) -> None:
+    assert gate.may_aim(10.0 - age_s, latches, 10.0, LIMITS) is may
+
+
 class Page:
     """Page that returns nonces of some age, 0.3 s unless given."""
 
@@ -259,6 +278,14 @@ class TestFreshness:
     def test_wish_on_an_old_state_is_late(self, age_s: float, verdict: str | None) -> None:
         page = Page(0.15, 0.25)
         assert page.accept(1, 0.0, 100.0, age_s) == verdict
+
+    @pytest.mark.parametrize(("age_s", "late"), [(0.0, False), (0.25, False), (0.2500001, True)])
+    def test_wish_to_look_needs_a_nonce_of_late_s(self, age_s: float, late: bool) -> None:
+        """It is no wish to drive: its number does not count."""
+        fresh = Freshness(0.15, 0.25)
+        fresh.sent(8, us(100.0))
+        assert fresh.late(8, 100.0 + age_s) is late
+        assert fresh.late(9, 100.0)
 
     @pytest.mark.parametrize("seen", [0, 7, us(100.0), us(100.1)])
     def test_wish_with_an_unsent_nonce_is_late(self, seen: int) -> None:

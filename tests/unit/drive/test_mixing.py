@@ -44,6 +44,15 @@ def test_limit_counts_more_than_the_dead_band() -> None:
     assert mixing.duty(0.1, weak, 7.5) == mixing.duty(1.0, weak, 7.5) == 0.4
 
 
+def test_esc_gets_shares_of_its_limit() -> None:
+    """Its dead band is in us, and its driver's work."""
+    esc = config.Esc(signal=18, limit=0.5, esc_loss_s=0.1)
+    assert mixing.top_duty(esc, 7.5) == mixing.duty(1.0, esc, 7.5) == 0.5
+    assert mixing.duty(-0.5, esc, 7.5) == -0.25
+    slow = config.Esc(signal=18, limit=0.5, esc_loss_s=3.0)
+    assert mixing.duty(1.0, slow, 3.0) == 0.3
+
+
 def test_invert_turns_the_motor_round() -> None:
     turned = Mx1508(forward=17, reverse=27, max_volts=3.0, invert=True)
     assert mixing.duty(1.0, turned, 6.0) == -0.5

@@ -18,7 +18,7 @@ from fpvcar.config import Profile, profiles
 from fpvcar.devices.pins import PinsLost
 from fpvcar.runtime import paths
 from fpvcar.wheels.servos import ServoThread
-from fpvcar.wire.wheels import ANGLES, Status, WheelsReason, pack_angles, parse_angles
+from fpvcar.wire.wheels import Status, WheelsReason
 
 PROFILE = paths.HARDWARE / "pan-tilt.toml"
 ON_CHIP = (
@@ -149,20 +149,6 @@ def test_fault_of_an_output_is_tried_again(
     assert [entry.message for entry in caplog.records] == ["servos: no chip; trying again"]
 
 
-@pytest.mark.parametrize(
-    "packet",
-    [
-        pack_angles((1.0, 2.0))[:-1],
-        bytes((9,)) + pack_angles((1.0,))[1:],
-        pack_angles((math.nan,)),
-        pack_angles((math.inf,)),
-        ANGLES.pack(1, 4, 7, *(0.0,) * 6),
-    ],
-)
-def test_damaged_angles_are_no_angles(packet: bytes) -> None:
-    assert parse_angles(packet) is None
-
-
 def test_damaged_angles_stop_the_car(tmp_path: Path) -> None:
     """The sender of a damaged packet is broken."""
     with rig_of(tmp_path) as (_, client):
@@ -170,7 +156,3 @@ def test_damaged_angles_stop_the_car(tmp_path: Path) -> None:
         answer = client.hear()
         assert answer is not None
         assert (answer.status, answer.reason) == (Status.STOPPED, WheelsReason.BAD_MESSAGE)
-
-
-def test_angles_survive_the_wire() -> None:
-    assert parse_angles(pack_angles((1.5, -2.0, 0.0))) == (1.5, -2.0, 0.0)

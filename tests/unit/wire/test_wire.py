@@ -24,12 +24,15 @@ from fpvcar.wire.errors import UnknownKind, WireError
 from fpvcar.wire.json_text import encode_downward
 from fpvcar.wire.video import UNIT_MAX_BYTES, pack_video, parse_fps, parse_video
 from fpvcar.wire.wheels import (
+    ANGLES,
     PACKET_MAX,
     WHY_SHORT,
     Setpoint,
+    pack_angles,
     pack_answer,
     pack_setpoint,
     pack_why,
+    parse_angles,
     parse_answer,
     parse_packet,
     parse_setpoint,
@@ -234,6 +237,26 @@ def test_random_record_header_is_bounded_or_refused(head: bytes) -> None:
 def test_setpoints_survive_packing(seq: int, deadline: int, duties: list[float]) -> None:
     setpoint = Setpoint(seq, deadline, tuple(duties))
     assert parse_setpoint(pack_setpoint(setpoint)) == setpoint
+
+
+@given(st.lists(st.floats(-135, 135, width=32), max_size=6))
+def test_angles_survive_packing(angles: list[float]) -> None:
+    packet = pack_angles(tuple(angles))
+    assert parse_angles(packet) == tuple(angles) and len(packet) <= PACKET_MAX
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        pack_angles((1.0, 2.0))[:-1],
+        bytes((9,)) + pack_angles((1.0,))[1:],
+        pack_angles((math.nan,)),
+        pack_angles((math.inf,)),
+        ANGLES.pack(1, 4, 7, *(0.0,) * 6),
+    ],
+)
+def test_damaged_angles_are_no_angles(packet: bytes) -> None:
+    assert parse_angles(packet) is None
 
 
 def test_errors_name_fault_value_and_limit() -> None:
