@@ -334,8 +334,10 @@ def test_faults_on_a_page_of_a_station_have_a_key() -> None:
 
 
 def test_guide_shows_the_car_it_builds() -> None:
-    """Wires, sessions and findings are of one profile."""
-    text, car = build_docs.PAGE.read_text("utf-8"), build_docs.BOARD
+    """Wires, sessions and findings are of one profile, except those of the second path."""
+    text, _, second = build_docs.PAGE.read_text("utf-8").partition("\n## An RC car with an ESC\n")
+    car = build_docs.BOARD
+    assert set(re.findall(r"pictures/([\w-]+)/", second)) == {"rc-esc", "rc-esc-hat"}
     profile = profiles.load(paths.HARDWARE / f"{car}.toml")
     assert set(re.findall(r"pictures/([\w-]+)/", text)) == {car}
     assert set(re.findall(r"fpvcar wiring ([\w-]+)", text)) == {car}

@@ -45,7 +45,7 @@ def test_limit_counts_more_than_the_dead_band() -> None:
 
 
 def test_esc_gets_shares_of_its_limit() -> None:
-    """Its dead band is in us, and its driver's work."""
+    """The dead band of an ESC is in us, and its driver's work."""
     esc = config.Esc(signal=18, limit=0.5, esc_loss_s=0.1)
     assert mixing.top_duty(esc, 7.5) == mixing.duty(1.0, esc, 7.5) == 0.5
     assert mixing.duty(-0.5, esc, 7.5) == -0.25
