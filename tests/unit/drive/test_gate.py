@@ -281,7 +281,7 @@ class TestFreshness:
 
     @pytest.mark.parametrize(("age_s", "late"), [(0.0, False), (0.25, False), (0.2500001, True)])
     def test_wish_to_look_needs_a_nonce_of_late_s(self, age_s: float, late: bool) -> None:
-        """Such a wish has no number."""
+        """No number of a wish to look is checked."""
         fresh = Freshness(0.15, 0.25)
         fresh.sent(8, us(100.0))
         assert fresh.late(8, 100.0 + age_s) is late
