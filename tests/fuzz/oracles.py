@@ -233,8 +233,9 @@ def profile(data: bytes) -> None:
     assert profiles.parse(msgspec.to_builtins(parsed)) == parsed
     pins = parsed.stop_pins()
     assert len(set(pins)) == len(pins) and len(parsed.motors.pair) == 2
-    ways = len(pins) + len(parsed.stop_pwm())
-    assert ways >= 3 or parsed.stop_chips(), "nothing would stop it"
+    stopped = {*pins, *(gpio for gpio, *_ in parsed.stop_pwm())}
+    assert stopped >= set(parsed.motor_pins()), "nothing would stop a pin"
+    assert stopped or parsed.stop_chips(), "nothing would stop it"
     assert 0.1 <= parsed.gate.silence_s <= 0.25 and parsed.gate.stale_s <= 0.2
     assert parsed.gate.late_s <= 0.4
     assert all(0 <= gpio <= 27 for gpio in pins)
