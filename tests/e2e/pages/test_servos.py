@@ -132,6 +132,7 @@ def test_viewer_turns_it_once_a_grown_up_allows_it(
     viewer.keyboard.up("j")
     assert [round(deg) for deg in angles(bench)] == [0, 0]
     grown_up(page, bench)
+    page.locator("#tab-car").click()
     page.locator("#let-look").check()
     until(viewer, "document.getElementById('look').getAttribute('aria-disabled') === 'false'")
     held(viewer, "j", bench, 0, 20.0)

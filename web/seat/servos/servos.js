@@ -196,6 +196,7 @@ export class ServoControls {
     setAttr(this.button, 'title', hint);
     if (!this.viewers) return;
     this.viewers.checked = now.viewers;
+    show(this.viewers.closest('label') ?? this.viewers, state.grown_up);
     for (const [name, servo] of Object.entries(now.servos)) {
       if (name === 'pan' || name === 'tilt') continue;
       const slider = this.sliders.get(name) ?? this.addSlider(name, servo);
@@ -231,7 +232,7 @@ export class ServoControls {
       box.addEventListener('change', () => void this.setPhone(box));
     }
     this.viewers = check('let-look', texts.viewers);
-    byId('intercom-setting').after(this.viewers.closest('label') ?? this.viewers);
+    byId('car-care').after(this.viewers.closest('label') ?? this.viewers);
     this.viewers.addEventListener('change', () =>
       this.link.send({kind: 'let_look', on: this.viewers?.checked === true}));
     if (this.page.state) this.update(this.page.state);
