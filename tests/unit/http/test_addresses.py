@@ -192,3 +192,23 @@ def test_client_behind_a_proxy_on_this_machine_is_not_here(
     remote: str | None, headers: dict[str, str], here: bool
 ) -> None:
     assert addresses.asks_here(remote, headers) is here
+
+
+@pytest.mark.parametrize(
+    ("host", "may"),
+    [
+        ("10.99.3.2", True),
+        ("car.example.org", True),
+        ("x" * 63 + ".org", True),
+        ("x" * 64 + ".org", False),
+        (".".join(["x" * 62] * 4), True),
+        (".".join(["x" * 63] * 4), False),
+        ("fd00::2", False),
+        ("car..org", False),
+        ("", False),
+        ("a b", False),
+        ("käfer.org", False),
+    ],
+)
+def test_certificate_names_labels_of_dns_only(host: str, may: bool) -> None:
+    assert addresses.certifiable(host) is may
