@@ -194,8 +194,9 @@ def annexb(data: bytes) -> None:
         assert h264.START_CODE in unit
         kinds = h264.nal_types(unit)
         assert h264.SLICES & set(kinds)
-        if h264.is_key(unit):
-            assert {h264.SPS, h264.PPS} <= set(kinds[: kinds.index(h264.IDR)])
+        if h264.is_key(unit):  # at an IDR, or at a recovery point with plain slices
+            first = next(at for at, kind in enumerate(kinds) if kind in h264.SLICES)
+            assert {h264.SPS, h264.PPS} <= set(kinds[:first])
     splitter = AnnexBSplitter()
     units, refused = _units(splitter, pieces(data))
     assert not refused
