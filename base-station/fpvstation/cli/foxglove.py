@@ -158,14 +158,21 @@ def add_to(verb: argparse.ArgumentParser) -> None:
     )
 
 
+def chosen(cars: Cars, name: str | None) -> Car:
+    """Return the car of that name; without a name, the only one. Raises StationError."""
+    if name is not None:
+        return cars.find(name)
+    paired = cars.all()
+    if not paired:
+        raise StationError("no car is paired: fpvstation pair ADDRESS")
+    if len(paired) > 1:
+        raise StationError(f"name one of the cars: {', '.join(car.folder for car in paired)}")
+    return paired[0]
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Show a car until Ctrl-C. Raises StationError."""
-    cars = Cars(state_directory())
-    paired = cars.all()
-    if not arguments.car and len(paired) == 1:
-        car = paired[0]
-    else:
-        car = cars.find(arguments.car or "")
+    car = chosen(Cars(state_directory()), arguments.car)
     try:
         library = importlib.import_module("foxglove")
     except ImportError:

@@ -1,6 +1,7 @@
 """`fpvstation foxglove`: records of a stream, and the channels that Foxglove gets."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,10 @@ from hypothesis import strategies as st
 
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.mcap.parsing import Channel, Schema
-from fpvstation.cli.foxglove import RECORD_MOST, Message, Records, Show
+from fpvcar.wire.station import Pairing
+from fpvstation.cli.foxglove import RECORD_MOST, Message, Records, Show, chosen
+from fpvstation.errors import StationError
+from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.pull import CarFault
 
 STEP = Schema(1, "fpvcar.Step", "jsonschema", b"{}")
@@ -115,3 +119,16 @@ def test_channel_stays_over_a_lost_connection_unless_it_changed(
 def test_channel_without_its_schema_is_refused(show: Show) -> None:
     with pytest.raises(CarFault, match="/gate/step: no schema"):
         show.take(GATE)
+
+
+def test_only_car_needs_no_name(tmp_path: Path) -> None:
+    cars = Cars(tmp_path)
+    with pytest.raises(StationError, match="no car is paired: fpvstation pair ADDRESS"):
+        chosen(cars, None)
+    first = cars.add(Pairing("Plague", "1", "1", "ab"), "http://one", "")
+    assert chosen(cars, None) == chosen(cars, "Plague") == first
+    cars.add(Pairing("Toad", "2", "2", "cd"), "http://two", "")
+    with pytest.raises(StationError, match="name one of the cars: Plague, Toad"):
+        chosen(cars, None)
+    with pytest.raises(StationError, match='"Rat" matches no car'):
+        chosen(cars, "Rat")
