@@ -23,7 +23,8 @@ deciding=(
     tests/unit/video/test_{bitrate,h264,keys,stream}.py
 )
 # A test that hangs fails after 10 minutes, and the others run.
-run=(-m pytest -q -rs --timeout 600 -p no:cacheprovider)
+run=(-m pytest -q -rfEs --timeout 600 -p no:cacheprovider)
+export COLUMNS=${COLUMNS:-160} # else a failure's line ends before its reason
 # Whole files at a time, because their tests share fixtures.
 spread() { printf '%s\n' -n "$1" --dist loadfile --no-loadscope-reorder; }
 
@@ -112,5 +113,9 @@ echo "left out: $left"
     echo "left out without root: power cuts, a full card, network namespaces: sudo make test-all"
 if [ ${#failed[@]} -gt 0 ]; then
     echo "failed: ${failed[*]}"
+    for name in "${failed[@]}"; do
+        grep -hE '^(FAILED|ERROR|Coverage failure| *not ok|pi/.* [0-9.]+%)' "$results/$name.log" |
+            head -n 20 || true
+    done
     exit 1
 fi

@@ -108,7 +108,7 @@ class Redelivery(AbstractContextManager["Redelivery"]):
         """Forward whole packets. A fixed header has a type, flags, and a length of 7 bits a byte
         (MQTT 5.0, 2.1)."""
         stream = broker.makefile("rb")
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, IndexError):  # it may end within a header
             while first := stream.read(1):
                 length, sizes = 0, b""
                 while not sizes or sizes[-1] & 0x80:
