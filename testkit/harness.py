@@ -251,7 +251,7 @@ class RunningBench:
         if self.process.poll() is None:
             os.killpg(self.process.pid, number)  # as a terminal does
         try:
-            status = self.process.wait(15)
+            status = self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

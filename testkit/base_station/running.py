@@ -45,7 +45,7 @@ class Station(AbstractContextManager["Station"]):
 
     def __exit__(self, *_: object) -> None:
         if not self._killed:
-            pdeathsig.end(self.process, 20.0)
+            pdeathsig.end(self.process, 60.0)
             assert self.process.returncode == 0, self.log.read_text()
 
     def segments(self) -> list[Path]:

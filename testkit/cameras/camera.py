@@ -70,7 +70,7 @@ class Camera:
     def end(self) -> int:
         assert self.process.stdin
         self.process.stdin.close()
-        return self.process.wait(20.0)
+        return self.process.wait(60.0)
 
 
 def decoder() -> VideoCodecContext:

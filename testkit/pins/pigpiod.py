@@ -36,7 +36,7 @@ class Emulator:
         """End the process in order; return its exit status."""
         if self.process.poll() is None:
             self.process.terminate()
-        status = self.process.wait(20.0)
+        status = self.process.wait(60.0)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return status
@@ -55,7 +55,7 @@ def start_emulator(tmp_path: Path, *options: str, port: int = 0, fresh: bool = T
     line = process.stdout.readline()
     if not line.startswith(READY):
         process.stdout.close()
-        raise RuntimeError(f"exit status {process.wait(20.0)}")
+        raise RuntimeError(f"exit status {process.wait(60.0)}")
     return Emulator(process, int(line.rsplit(":", 1)[1]), chip.attach(path))
 
 

@@ -64,7 +64,7 @@ class Writing(AbstractContextManager["Writing"]):
     def end(self) -> int:
         """End it as a service is ended; return the exit status."""
         self.process.terminate()
-        return self.process.wait(10)
+        return self.process.wait(60)
 
 
 @contextmanager

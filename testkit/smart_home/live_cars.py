@@ -117,7 +117,7 @@ class LiveStation(AbstractContextManager["LiveStation"]):
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         try:
-            assert self.process.wait(30.0) == 0, self.log
+            assert self.process.wait(60.0) == 0, self.log
         finally:
             self.kill()
 

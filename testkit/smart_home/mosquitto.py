@@ -67,7 +67,7 @@ class Broker(AbstractContextManager["Broker"]):
         """End the broker by this signal."""
         if self.process is not None:
             self.process.send_signal(number)
-            self.process.wait(20.0)
+            self.process.wait(60.0)
             self.process = None
 
 

@@ -73,7 +73,7 @@ class End:
         if self.process.poll() is None:
             self.process.kill()
         with contextlib.suppress(ValueError):  # its pipes were closed before
-            self.process.communicate(timeout=10)
+            self.process.communicate(timeout=60)
 
 
 class Ends:

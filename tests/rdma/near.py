@@ -95,7 +95,7 @@ class Seat:
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=60)
         os.close(self.master)
 
 
