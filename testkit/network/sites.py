@@ -117,7 +117,7 @@ class Network:
         for process in reversed(self._processes):
             process.kill()
             process.wait()
-        shutil.rmtree(self.root)
+        shutil.rmtree(self.root, ignore_errors=True)  # a dying child may write yet
 
     def on(self, host: str, *words: str | Path) -> list[str]:
         """Return the command line of a program on a host."""
