@@ -22,6 +22,7 @@ OURS = (
     "fpvcar-wheels.service",
     "fpvcar-pins-off@.service",
     "fpvcar-network.service",
+    "fpvcar-mqtt.service",
     "fpvcar-portal.service",
     "fpvcar-first-boot.service",
 )
@@ -301,6 +302,7 @@ def test_systemd_makes_the_users(tmp_path: Path) -> None:
         "fpvcar-wheels",
         "fpvcar-pins-off",
         "fpvcar-network",
+        "fpvcar-mqtt",
     }
 
 

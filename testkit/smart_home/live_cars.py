@@ -82,7 +82,7 @@ class LiveCar(House):
 
 
 class Service(AbstractContextManager["Service"]):
-    """Process that publishes cars."""
+    """Process that publishes cars by MQTT."""
 
     def __init__(self, log: Path, argv: list[str], env: dict[str, str]) -> None:
         self.log_path, self._argv, self.env = log, [sys.executable, "-m", *argv], env
@@ -97,12 +97,12 @@ class Service(AbstractContextManager["Service"]):
             self.end()
 
     def start(self) -> None:
-        """Start it, also again."""
+        """Start the process, also again."""
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(self._argv, env=self.env, stdout=log, stderr=log)
 
     def end(self) -> None:
-        """End it with SIGTERM."""
+        """End the process with SIGTERM."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         try:
@@ -111,7 +111,7 @@ class Service(AbstractContextManager["Service"]):
             self.kill()
 
     def kill(self) -> None:
-        """Kill it with SIGKILL."""
+        """Kill the process with SIGKILL."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
@@ -148,10 +148,10 @@ class LiveStation(Service):
 class LiveCard(Service):
     """`fpvcar mqtt` beside a car that listens at `port`, with its state in a folder."""
 
-    def __init__(self, home: Path, port: int, name: str, broker: int, **more: Any) -> None:
+    def __init__(self, home: Path, port: int, name: str, broker_port: int, **more: Any) -> None:
         self.state = home / "card"
         self.state.mkdir(mode=0o700, exist_ok=True)
-        values = {"broker": f"mqtt://127.0.0.1:{broker}", **more}
+        values = {"broker": f"mqtt://127.0.0.1:{broker_port}", **more}
         argv = ["fpvcar", "mqtt", f"--port={port}", f'--set=car.name = "{name}"']
         argv += [
             f"--set=mqtt.{key} = {msgspec.json.encode(value).decode()}"

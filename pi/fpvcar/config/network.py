@@ -38,9 +38,9 @@ class Mqtt(Section, frozen=True):
     broker: str = ""
     """mqtts://HOST, or without TLS mqtt://HOST; a port may follow."""
     user: str = ""
-    """Name at the broker."""
+    """Name of the car or station at the broker."""
     password_file: str = ""
-    """File with the password."""
+    """File with the password of this user."""
     ca: str = ""
     """File with the broker's certificate authority, if the system does not know it."""
     prefix: Annotated[str, Meta(pattern=r"^[\w-]+(/[\w-]+)*$")] = "fpvcar"
@@ -52,7 +52,7 @@ class Mqtt(Section, frozen=True):
     stills: bool = False
     """Whether to publish pictures of the camera."""
     stills_s: Annotated[float, Meta(ge=2, le=3600)] = 10.0
-    """Interval of the pictures."""
+    """Interval of the pictures in seconds."""
 
     @property
     def address(self) -> tuple[str, int, bool]:

@@ -56,14 +56,14 @@ class Requests(Protocol):
         """Return the present state at its next change after `after`, or after a second."""
 
     async def stop(self) -> None:
-        """Stop the car."""
+        """Stop the car, as any page may."""
 
 
 class Source(Protocol):
     """Car as a publisher reaches it. Raises SourceFault, also for faults of its requests."""
 
     def opened(self) -> AbstractAsyncContextManager[Requests]:
-        """Open a connection."""
+        """Open a connection to the car."""
 
     async def still(self) -> bytes:
         """Return the present picture as a JPEG."""

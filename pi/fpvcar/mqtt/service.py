@@ -50,7 +50,7 @@ class OwnRequests:
             return msgspec.json.decode(await answer.read(), type=Live)
 
     async def stop(self) -> None:
-        """Stop the car."""
+        """Stop the car, as any page may."""
         async with self._client.post(f"{BASE}/stop") as answer:
             answer.raise_for_status()
 
@@ -78,8 +78,9 @@ class OwnCar:
             async with aiohttp.ClientSession(self._url, timeout=TIMEOUT) as client:
                 yield client
         except aiohttp.ClientConnectorError as fault:
+            reason = os.strerror(fault.errno or 0)
             raise SourceFault(
-                f"{self._url}: {os.strerror(fault.errno or 0)}: expected fpvcar run there (see --port)"
+                f"{self._url}: {reason}: expected fpvcar run there (see --port)"
             ) from None
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as fault:
             raise SourceFault(f"{self._url}: {fault or 'no answer in time'}") from None
@@ -105,7 +106,7 @@ class Publisher:
         self._utc_s, self._sleep = utc_s, sleep
 
     async def run(self) -> None:
-        """Publish until cancelled."""
+        """Publish the car until cancelled."""
         while True:
             car = Published((await self._alone()).id, self._car, self._url)
             name = f"fpvcar-{car.id}"
