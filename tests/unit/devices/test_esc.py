@@ -217,15 +217,16 @@ def brake_first(at_s: float) -> PulseLaw:
 
 def test_brake_pulse_and_pause_take_150_ms_each() -> None:
     law = brake_first(0.0)
-    at_each = [(0.149, Throttle.BRAKE), (0.15, Throttle.PAUSE)]
-    at_each += [(0.299, Throttle.PAUSE), (0.3, Throttle.REVERSE)]
-    assert law.state is Throttle.BRAKE and law.due_s == 0.15
-    for now_s, state in at_each:
+    for now_s, state, due_s in (
+        (0.0, Throttle.BRAKE, 0.15),
+        (0.149, Throttle.BRAKE, 0.15),
+        (0.15, Throttle.PAUSE, 0.3),
+        (0.299, Throttle.PAUSE, 0.3),
+        (0.3, Throttle.REVERSE, None),
+    ):
         law.step(now_s)
-        assert law.state is state, now_s
-        if state is Throttle.PAUSE:
-            assert law.due_s == 0.3 and law.pulse_us == NEUTRAL_US
-    assert law.due_s is None
+        assert (law.state, law.due_s) == (state, due_s), now_s
+        assert (law.pulse_us == NEUTRAL_US) == (state is Throttle.PAUSE)
 
 
 def test_brake_pulse_is_a_tenth_at_least() -> None:
