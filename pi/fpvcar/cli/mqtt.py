@@ -22,10 +22,10 @@ def describe(verb: argparse.ArgumentParser) -> None:
     """Write the description of the verb."""
     verb.description = (
         f"{verb.description}. Publishes the state and events of the fpvcar run of this machine, "
-        "for Home Assistant and others, and takes stops if the profile allows it; nobody can drive "
-        "by it. The section [mqtt] of the profile names the broker. On a Pi: sudo systemctl enable "
-        "--now fpvcar-mqtt. A base station publishes its cars itself: while it does, this is "
-        "silent. See docs/ways-out/smart-home.md."
+        "and takes stops if the profile allows it; no client of the broker can drive the car. The "
+        "section [mqtt] of the profile names the broker. On a Pi: sudo systemctl enable --now "
+        "fpvcar-mqtt. A base station publishes its cars itself: while it does, this is silent. See "
+        "docs/ways-out/smart-home.md."
     )
 
 
