@@ -38,10 +38,10 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def running(*options: str) -> Iterator[RunningBench]:
+def running(*options: str, kind: type[RunningBench] = RunningBench) -> Iterator[RunningBench]:
     """Run a bench within the context."""
     with tempfile.TemporaryDirectory() as home:
-        bench = RunningBench(Path(home), *options)
+        bench = kind(Path(home), *options)
         try:
             yield bench.wait_ready()
         finally:

@@ -16,7 +16,7 @@ from testkit.debs import CAR
 from fpvcar import __version__
 from fpvcar.cli.setup import boards
 from fpvcar.config import profiles
-from fpvcar.config.raspberry_pi_os import PORTAL, UNITS
+from fpvcar.config.raspberry_pi_os import PORTAL, SMART_HOME, UNITS
 from fpvcar.doctor.checks import board
 
 pytestmark = pytest.mark.e2e
@@ -142,7 +142,8 @@ def test_unpacked_program_runs(unpacked: Path) -> None:
 
 def test_package_has_units_users_and_helper(unpacked: Path) -> None:
     units = unpacked / "lib/systemd/system"
-    for name in (*UNITS, PORTAL, "fpvcar-portal.service", "fpvcar-pins-off@.service"):
+    others = ("fpvcar-portal.service", "fpvcar-pins-off@.service")
+    for name in (*UNITS, PORTAL, SMART_HOME, *others):
         assert (units / name).is_file(), name
     assert (units / "pigpiod.service.d/fpvcar.conf").is_file()
     for name in ("sysusers.d", "tmpfiles.d"):
@@ -152,6 +153,17 @@ def test_package_has_units_users_and_helper(unpacked: Path) -> None:
     assert not (unpacked / "etc").exists(), "what is there stays until a purge"
     helper = unpacked / "usr/lib/fpvcar/pins-off"
     assert helper.resolve().name == "pins_off.py" and helper.resolve().is_file()
+
+
+def test_units_that_few_cars_need_are_not_enabled(debs: Path, tmp_path: Path) -> None:
+    output("dpkg-deb", "--control", deb(debs, "fpvcar"), tmp_path / "control")
+    postinst = (tmp_path / "control/postinst").read_text()
+    for name in (*UNITS, SMART_HOME, "fpvcar-first-boot.service"):
+        assert postinst.count(f"deb-systemd-helper enable '{name}'") == 1, name
+        kept_off = f"if deb-systemd-helper debian-installed '{name}'" in postinst
+        assert kept_off == (name not in UNITS), name
+    suggested = output("dpkg-deb", "--field", deb(debs, "fpvcar"), "Suggests")
+    assert "python3-paho-mqtt (>= 2.1)" in suggested
 
 
 def test_dependencies_are_met_by_trixie(debs: Path) -> None:

@@ -27,7 +27,7 @@ FLOORS = (
     ("access",),
     ("http",),
     ("recordings", "wheels"),
-    ("drive", "video", "sensors"),
+    ("drive", "mqtt", "video", "sensors"),
     ("devices", "wire", "wiring"),
     ("config",),
     ("runtime",),
@@ -136,6 +136,7 @@ STATION_MAY = (
     "wire.video",
     "recordings",
     "library",
+    "mqtt",
     "datasets",
     "access.codes",
     "access.remembered_browsers",
@@ -307,6 +308,13 @@ def test_help_needs_no_hardware_library() -> None:
     code = "from fpvcar.__main__ import main; main(['--help'])"
     done = without(HARDWARE_AND_HTTP, code)
     assert done.returncode == 0 and "fpvcar bench" in done.stdout, done.stderr
+
+
+def test_car_loads_no_library_of_mqtt() -> None:
+    """`fpvcar mqtt` is a process of its own."""
+    code = "import sys, fpvcar.app, fpvcar.cli.command_line; assert 'paho' not in sys.modules"
+    done = without(("paho",), code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_blocked_library_cannot_be_imported() -> None:

@@ -90,6 +90,14 @@ def test_purge_removes_files_of_setup(root: Path) -> None:
     assert [one for one in (root / "etc").rglob("*") if one.is_file()] == []
 
 
+def test_purge_removes_events_for_the_broker_and_their_user(root: Path) -> None:
+    (root / "var/lib/fpvcar-mqtt").mkdir()
+    (root / "var/lib/fpvcar-mqtt/mqtt.sqlite").touch()
+    done = purge(root)
+    assert not (root / "var/lib/fpvcar-mqtt").exists()
+    assert "userdel fpvcar-mqtt\n" in done.stdout
+
+
 def test_removal_deletes_saved_old_version(root: Path) -> None:
     (root / "var/cache/fpvcar").mkdir(parents=True)
     purge(root, verb="upgrade")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.cli import setup
+from fpvcar.cli import mqtt, setup
+from fpvcar.cli.command_line import parser
 from fpvcar.devices.linux import pins_off
 from fpvcar.wheels.pins_off_client import MOTOR_PINS
 from fpvcar.wifi.radio import OWN_ADDRESS
@@ -22,6 +23,7 @@ OURS = (
     "fpvcar-wheels.service",
     "fpvcar-pins-off@.service",
     "fpvcar-network.service",
+    "fpvcar-mqtt.service",
     "fpvcar-portal.service",
     "fpvcar-first-boot.service",
 )
@@ -176,6 +178,17 @@ def test_units_start_the_pins_off_program() -> None:
         assert "\nDeviceAllow=char-i2c rw\n" in unit
 
 
+def test_unit_of_mqtt_starts_a_valid_command_line_with_its_own_state() -> None:
+    unit = (UNITS / "mqtt/fpvcar-mqtt.service").read_text()
+    (line,) = re.findall("^ExecStart=/usr/bin/fpvcar (.*)$", unit, re.M)
+    arguments = parser().parse_args(line.split())
+    assert (arguments.act, arguments.port) == (mqtt.main, 8080)
+    for name in ("User", "StateDirectory"):
+        assert f"\n{name}=fpvcar-mqtt\n" in unit
+    assert "\nRestartPreventExitStatus=2\n" in unit, "the status of a refused profile"
+    assert "SupplementaryGroups" not in unit, "no device, no socket of the motors"
+
+
 def test_pins_off_units_may_read_motor_pins() -> None:
     """/run/fpvcar is for the group alone, and no unit may override that."""
     wheels = (UNITS / "fpvcar-wheels.service").read_text()
@@ -301,6 +314,7 @@ def test_systemd_makes_the_users(tmp_path: Path) -> None:
         "fpvcar-wheels",
         "fpvcar-pins-off",
         "fpvcar-network",
+        "fpvcar-mqtt",
     }
 
 

@@ -25,7 +25,7 @@ files() {
     for path in systemd/fpvcar*.service systemd/fpvcar*.socket systemd/*.service.d/*.conf; do
         printf '%s %s\n' "$path" "$units/${path#systemd/}"
     done
-    for path in systemd/portal/*; do
+    for path in systemd/portal/* systemd/mqtt/*; do
         printf '%s %s\n' "$path" "$units/${path##*/}"
     done
     printf '%s %s\n' systemd/fpvcar.sysusers /etc/sysusers.d/fpvcar.conf \

@@ -21,6 +21,7 @@ from fpvcar.access.codes import load_codes, load_key
 from fpvcar.access.remembered_browsers import FILE as DEVICES
 from fpvcar.access.remembered_browsers import Devices
 from fpvcar.access.rights import RecordingRights
+from fpvcar.config import Mqtt
 from fpvcar.http.addresses import is_loopback, lan_address
 from fpvcar.http.endpoints import Address, Site, address
 from fpvcar.http.limits import Places
@@ -38,7 +39,7 @@ from fpvstation.query.keeper import SidecarKeeper
 from fpvstation.replicas.recalls import Recalls
 from fpvstation.replicas.remotes import Remotes, remotes_of
 from fpvstation.replicas.tiers import Tiers, archive_of
-from fpvstation.settings import MqttSettings, Settings
+from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import LOCK
@@ -150,10 +151,10 @@ async def run(options: Options) -> None:
                 sidecars.end()
 
 
-async def _feed_broker(settings: MqttSettings, cars: Cars, state: Path) -> None:
+async def _feed_broker(settings: Mqtt, cars: Cars, state: Path) -> None:
     """Publish state and events of the cars. Raises StationError if a library is missing."""
     try:
-        from fpvstation.mqtt.bridge import Bridge
+        from fpvstation.bridge import Bridge
 
         if settings.stills:
             importlib.import_module("av")

@@ -29,11 +29,11 @@ import re
 from datetime import datetime, time
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self
-from urllib.parse import urlsplit
 
 from msgspec import Meta
 
-from fpvcar.config import ConfigError, Section
+from fpvcar.config import ConfigError, Mqtt, Section
+from fpvcar.config.network import refuse_mqtt
 from fpvcar.config.profiles import converted, read_toml
 
 FILE = "station.toml"
@@ -41,7 +41,6 @@ BUCKET_SCHEME = "s3://"
 BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w-][\w.-]*)*/?", re.ASCII)
 RATE = re.compile(r"[0-9]*[1-9][0-9]*[KMGTkmgt]?", re.ASCII)
 """Rates of rdcp: bytes per second, or with a unit of powers of 1024."""
-MQTT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 log = logging.getLogger("fpvstation")
 
 
@@ -117,32 +116,10 @@ class TierSettings(Section, frozen=True):
         return int(self.above.rstrip(" %")) / 100 if self.above else math.inf
 
 
-class MqttSettings(Section, frozen=True):
-    """Broker that gets state and events of the cars; "" for none."""
-
-    broker: str = ""
-    user: str = ""
-    password_file: str = ""
-    ca: str = ""
-    prefix: Annotated[str, Meta(pattern=r"^[\w-]+(/[\w-]+)*$")] = "fpvcar"
-    discovery: Annotated[str, Meta(pattern=r"^([\w-]+(/[\w-]+)*)?$")] = "homeassistant"
-    """First level of Home Assistant's discovery topics; "" for no discovery."""
-    stop: bool = False
-    stills: bool = False
-
-    @property
-    def address(self) -> tuple[str, int, bool]:
-        """Host, port, and whether TLS is used. Raises ValueError."""
-        url = urlsplit(self.broker)
-        if url.scheme not in MQTT_PORTS or not url.hostname or url.path.strip("/") or url.username:
-            raise ValueError(self.broker)
-        return url.hostname, url.port or MQTT_PORTS[url.scheme], url.scheme == "mqtts"
-
-
 class Settings(Section, frozen=True):
     replicas: ReplicaSettings = ReplicaSettings()
     tiers: TierSettings = TierSettings()
-    mqtt: MqttSettings = MqttSettings()
+    mqtt: Mqtt = Mqtt()
 
 
 def usual_path() -> Path:
@@ -168,26 +145,9 @@ def load(path: Path) -> Settings:
     return settings
 
 
-def _check_mqtt(mqtt: MqttSettings) -> None:
-    """Raise ConfigError for values that do not go together."""
-    try:
-        tls = mqtt.address[2] if mqtt.broker else False
-    except ValueError:
-        raise ConfigError(
-            f'mqtt.broker = "{mqtt.broker}" refused: expected mqtts://HOST or mqtt://HOST:PORT; '
-            "user and password_file are keys of their own"
-        ) from None
-    if mqtt.ca and not tls:
-        raise ConfigError(
-            f'mqtt.ca = "{mqtt.ca}" refused: it is for TLS: write broker = "mqtts://HOST"'
-        )
-    if mqtt.password_file and not mqtt.user:
-        raise ConfigError("mqtt.password_file is set without mqtt.user: add the user's name")
-
-
 def _check(settings: Settings) -> None:
     """Raise ConfigError for values that do not go together."""
-    _check_mqtt(settings.mqtt)
+    refuse_mqtt(settings.mqtt)
     replicas, archive = settings.replicas, settings.tiers.archive
     for target in (*replicas.targets, archive):
         if target.startswith(BUCKET_SCHEME) and not BUCKET.fullmatch(target):

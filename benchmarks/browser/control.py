@@ -5,9 +5,13 @@ from typing import Any
 
 from testkit.browsers.seat import drives, stands, until
 from testkit.harness import PinWatch, RunningBench
+from testkit.stops.esc_causes import PIGPIOD, EscBench, options
 
 from benchmarks.rig import Settings, opened, running, say, wall_ahead_ms
 from benchmarks.rows import Aim, Result, row
+
+PULSE_PERIOD_MS = 20.0
+PULSE_NOTE = "the width changes at once here; on a Pi at the next pulse, up to 20 ms later"
 
 
 def press_ms(page: Any, watch: PinWatch) -> float:
@@ -42,3 +46,13 @@ def rows(settings: Settings) -> Iterator[Result]:
         say(f"control: {settings.runs} presses")
         values = press_to_pin(page, bench, settings.runs)
         yield row("control", "key press to pin", "ms", values, Aim(median=8, p99=20), "guard off")
+    with (
+        settings.chromium() as browser,
+        running(*options(PIGPIOD), kind=EscBench) as bench,
+        opened(browser, bench.url) as page,
+    ):
+        press_to_pin(page, bench, 1)  # arms the ESC
+        say(f"control: {settings.runs} presses with an ESC")
+        values = press_to_pin(page, bench, settings.runs)
+        aim = Aim(median=PULSE_PERIOD_MS + 5)
+        yield row("control", "key press to pulse of an ESC", "ms", values, aim, PULSE_NOTE)

@@ -8,15 +8,17 @@ from pathlib import Path
 
 from fpvbench import soc as chip
 from fpvbench.units import let_go
+from fpvcar.devices.linux import pins_off
 
 
 def main() -> None:
     """Release the pins; the supervisor then restarts pigpiod."""
     parser = argparse.ArgumentParser("python -m fpvbench.pins_off")
     parser.add_argument("--soc", type=Path, required=True)
-    parser.add_argument("pins", nargs="*", type=int, metavar="GPIO")
+    parser.add_argument("stops", nargs="*", metavar="WORD", help="as in motor-pins")
     options = parser.parse_args()
-    let_go(chip.attach(options.soc), options.pins)
+    pins, chips, _ = pins_off.parse(" ".join(options.stops))
+    let_go(chip.attach(options.soc), pins, chips)
 
 
 if __name__ == "__main__":

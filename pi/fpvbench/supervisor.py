@@ -31,7 +31,7 @@ from fpvcar.config.pwm import MOST_HZ, over_peak
 from fpvcar.http.addresses import in_url, reachable
 from fpvcar.runtime import paths
 from fpvcar.runtime.arguments import QUIET
-from fpvcar.wheels.pins_off_client import SOCKET
+from fpvcar.wheels.pins_off_client import SOCKET, words_of
 from fpvcar.wifi.core import Machine
 from fpvcar.wifi.fake import FakeRadio, Station
 from fpvcar.wifi.service import Service, load_key, own_network, serve
@@ -146,7 +146,7 @@ class Bench:
     def _exec_stop_post(self) -> None:
         """Emulate ExecStopPost of pigpiod's unit."""
         if self.options.stand_in:
-            let_go(self.soc, self._stop_pins())
+            let_go(self.soc, self._stop_pins(), self.profile.stop_chips())
 
     def _stop_pins(self) -> tuple[int, ...]:
         """Return the pins that stop the car as inputs. A pin of the bench's chip needs no reboot
@@ -158,13 +158,13 @@ class Bench:
         writer.close()
         if not self.options.stand_in:
             return
-        pins = map(str, self._stop_pins())
+        stops = words_of(self._stop_pins(), self.profile.stop_chips())
         helper = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "fpvbench.pins_off",
             f"--soc={self.soc_path}",
-            *pins,
+            *stops,
             env=self._env,
             preexec_fn=lambda: leash(NEAR_PINS),
             stdin=asyncio.subprocess.DEVNULL,

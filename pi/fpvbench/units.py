@@ -10,10 +10,14 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fpvbench import soc as chip
+from fpvbench.chips.pca9685 import Pca9685
+from fpvcar.config.motors import ChipStop
+from fpvcar.devices.linux import pins_off
 
 RESTART_S = 0.2
 STOP_S = 3.0
@@ -116,13 +120,32 @@ class Unit:
             await self.process.wait()
 
 
-def let_go(soc: chip.Soc, pins: Sequence[int]) -> None:
-    """Emulate devices/linux/pins_off.py: inputs with pull-down; a HAT off.
+def let_go(soc: chip.Soc, pins: Sequence[int], chips: Sequence[ChipStop] = ()) -> None:
+    """Emulate devices/linux/pins_off.py: a HAT off, after neutral for its ESC; then inputs with
+    pull-down.
 
     An input ignores all writes by DMA.
     """
     if not soc.hat.broken:
+        escs = [(address, *esc) for _, address, *esc in chips if esc]
+        for address, channel, neutral_us in escs:
+            pins_off.hat_neutral(*_registers_of(soc, address), channel, neutral_us)
         soc.hat.all_off()
+        if escs:
+            time.sleep(pins_off.CYCLE_S)
     for gpio in pins:
         soc.pin[gpio].pull = chip.PULL_DOWN
         soc.pin[gpio].mode = chip.MODE_INPUT
+
+
+def _registers_of(
+    soc: chip.Soc, address: int
+) -> tuple[Callable[[int], int], Callable[..., object]]:
+    """Return functions that read a register of a PCA9685, and write a register and its data."""
+    hat = Pca9685(soc, address)
+
+    def read(register: int) -> int:
+        hat.write(bytes((register,)))
+        return hat.read(1)[0]
+
+    return read, lambda *data: hat.write(bytes(data))

@@ -1,8 +1,8 @@
 """Home Assistant's rules for the payload of a device discovery.
 
 From its documentation: https://www.home-assistant.io/integrations/mqtt/ and the pages button.mqtt,
-camera.mqtt, event.mqtt, sensor.mqtt and binary_sensor.mqtt there. Its own package needs a newer
-Python and some hundred others, so the rules are a table here.
+camera.mqtt, event.mqtt, sensor.mqtt and binary_sensor.mqtt there. Its own package has device
+discovery from 2024.11 on and then needs Python 3.12, so the rules are a table here.
 """
 
 import re

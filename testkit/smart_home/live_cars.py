@@ -1,4 +1,4 @@
-"""Emulated cars that a station process reads: real hub, gate and routes, in one event loop."""
+"""Emulated cars in one event loop (real hub, gate and routes), and processes that publish them."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from aiohttp import web
@@ -81,25 +81,14 @@ class LiveCar(House):
         self.senses.cell, self.recorder.recording = battery, recording
 
 
-class LiveStation(AbstractContextManager["LiveStation"]):
-    """`fpvstation run` with the state and settings of a folder."""
+class Service(AbstractContextManager["Service"]):
+    """Process that publishes cars by MQTT."""
 
-    def __init__(self, home: Path, *options: str, env: dict[str, str] | None = None) -> None:
-        self.state, self.log_path = home / "fpvstation", home / "log"
-        self.state.mkdir(mode=0o700, exist_ok=True)
-        self._settings = home / "station.toml"
-        self._argv = [sys.executable, "-m", "fpvstation", "run", f"--port={free_port()}"]
-        self._argv += [f"--store={home}/store", f"--config={self._settings}", *options]
-        self._env = {**os.environ, "XDG_STATE_HOME": str(home), **(env or {})}
+    def __init__(self, log: Path, argv: list[str], env: dict[str, str]) -> None:
+        self.log_path, self._argv, self.env = log, [sys.executable, "-m", *argv], env
         self.process: subprocess.Popen[bytes] | None = None
 
-    def set(self, port: int, scheme: str = "mqtt", **more: Any) -> None:
-        """Write the settings for a broker on this port."""
-        values = {"broker": f"{scheme}://127.0.0.1:{port}", **more}
-        lines = [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in values.items()]
-        self._settings.write_text("\n".join(["[mqtt]", *lines, ""]))
-
-    def __enter__(self) -> "LiveStation":
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -108,12 +97,12 @@ class LiveStation(AbstractContextManager["LiveStation"]):
             self.end()
 
     def start(self) -> None:
-        """Start the station, also again."""
+        """Start the process, also again."""
         with self.log_path.open("ab") as log:
-            self.process = subprocess.Popen(self._argv, env=self._env, stdout=log, stderr=log)
+            self.process = subprocess.Popen(self._argv, env=self.env, stdout=log, stderr=log)
 
     def end(self) -> None:
-        """End the station with SIGTERM."""
+        """End the process with SIGTERM."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         try:
@@ -122,7 +111,7 @@ class LiveStation(AbstractContextManager["LiveStation"]):
             self.kill()
 
     def kill(self) -> None:
-        """Kill the station with SIGKILL."""
+        """Kill the process with SIGKILL."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
@@ -135,6 +124,41 @@ class LiveStation(AbstractContextManager["LiveStation"]):
     def logs(self, text: str) -> None:
         """Wait for a text in the log."""
         wait_for(lambda: text in self.log, f"{text!r} is not logged", 30.0)
+
+
+class LiveStation(Service):
+    """`fpvstation run` with the state and settings of a folder."""
+
+    def __init__(self, home: Path, *options: str, env: dict[str, str] | None = None) -> None:
+        self.state, self._settings = home / "fpvstation", home / "station.toml"
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        argv = ["fpvstation", "run", f"--port={free_port()}"]
+        argv += [f"--store={home}/store", f"--config={self._settings}", *options]
+        super().__init__(
+            home / "log", argv, {**os.environ, "XDG_STATE_HOME": str(home), **(env or {})}
+        )
+
+    def set(self, port: int, scheme: str = "mqtt", **more: Any) -> None:
+        """Write the settings for a broker on this port."""
+        values = {"broker": f"{scheme}://127.0.0.1:{port}", **more}
+        lines = [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in values.items()]
+        self._settings.write_text("\n".join(["[mqtt]", *lines, ""]))
+
+
+class LiveCard(Service):
+    """`fpvcar mqtt` beside a car that listens at `port`, with its state in a folder."""
+
+    def __init__(self, home: Path, port: int, name: str, broker_port: int, **more: Any) -> None:
+        self.state = home / "card"
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        values = {"broker": f"mqtt://127.0.0.1:{broker_port}", **more}
+        argv = ["fpvcar", "mqtt", f"--port={port}", f'--set=car.name = "{name}"']
+        argv += [
+            f"--set=mqtt.{key} = {msgspec.json.encode(value).decode()}"
+            for key, value in values.items()
+        ]
+        env = {**os.environ, "STATE_DIRECTORY": str(self.state)}
+        super().__init__(home / "card.log", argv, env)
 
 
 @contextmanager

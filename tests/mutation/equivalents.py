@@ -44,6 +44,8 @@ EQUIVALENTS: dict[str, str] = {
     "controller.Wheels._try: removed: self._fed_ns = now_ns - FED_NS": "RETRY_NS is longer "
     "than FED_NS: the last feeding was before",
     "controller.Lease._parse: constant True -> False": "their number was compared before",
+    "esc.pulse_of: share > 0.0: > -> >=": "a share of zero has its pulse before",
+    "esc.PulseLaw._next: self._wish > 0.0: > -> >=": "a wish of zero is neutral before",
     "invitations_api.InvitationsApi._page: request.url.host or '': without ''": "for mypy: the "
     "address of a request has a host",
     "limits.RateLimit.__init__: constant 0.0 -> -0.1": "a debt below 0 counts as 0",

@@ -31,6 +31,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "wheels.controller": tuple(
         f"wheels/test_{name}.py" for name in ("lease", "controller", "controller_faults")
     ),
+    "devices.motors.esc": ("devices/test_esc.py",),
     "http.limits": ("http/test_limits.py",),
     "http.fast_path": ("http/test_fast_path.py",),
     "access.codes": ("access/test_codes.py", "access/test_invitations.py"),

@@ -42,6 +42,7 @@ REF = "#/components/schemas/{name}"
 NO_API = ("/ws/", "/trust", "/{path}")
 """Prefixes of paths that are sockets or pages."""
 SIGNED = (wire.STATION, wire.NONCE, wire.MAC)
+BY_SIGNATURE = (Right.STATION, Right.STATION_OR_LOCAL)
 """Headers of a request that a paired station signs."""
 REFUSAL = "Refused; the text names the value and its limit, or the next step."
 LOCKED = "The caller has to enter a code first; X-Opened-By is its kind."
@@ -67,8 +68,9 @@ class Call(NamedTuple):
             for field in fields_of(query):
                 name = field.encode_name
                 found.append(parameter(name, "query", schema[name], field.required))
-        headers = SIGNED if self.right == Right.STATION else self.declaration.headers
-        return found + [parameter(name, "header", {"type": "string"}, True) for name in headers]
+        headers = SIGNED if self.right in BY_SIGNATURE else self.declaration.headers
+        needed = self.right != Right.STATION_OR_LOCAL
+        return found + [parameter(name, "header", {"type": "string"}, needed) for name in headers]
 
 
 def parameter(name: str, place: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
@@ -179,8 +181,9 @@ def operation(call: Call) -> dict[str, Any]:
     if declaration.body is not None:
         result["requestBody"] = {"required": True, "content": content(declaration.body)}
     if call.right != Right.ANYONE:
-        scheme = "station" if call.right == Right.STATION else "cookie"
-        result["security"] = [{scheme: []}]
+        scheme = "station" if call.right in BY_SIGNATURE else "cookie"
+        unsigned: list[dict[str, Any]] = [{}] if call.right == Right.STATION_OR_LOCAL else []
+        result["security"] = [{scheme: []}, *unsigned]
     return result
 
 

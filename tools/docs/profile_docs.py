@@ -1,9 +1,10 @@
 """Generator of docs/reference/profile.md from the schema of a profile: `make docs`.
 
-config/{schema,motors,sensors}.py -> types, bounds, defaults, and the docstring under each key
+config/{schema,motors,network,...}.py -> types, bounds, defaults, the docstring under each key
 """
 
 import ast
+import inspect
 import sys
 import types
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
-from fpvcar.config import motors, schema, sensors, servos
+from fpvcar.config import motors, network, schema, sensors, servos
 from fpvcar.config.base import Gpio, LowGpio, PwmGpio, Section, Share
 from fpvcar.config.schema import Profile
 
@@ -22,7 +23,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "profile.md"
 HEAD = """\
 # Every key of a profile
 
-<!-- Written by `make docs` from pi/fpvcar/config/{schema,motors,sensors}.py: change these. -->
+<!-- Written by `make docs` from pi/fpvcar/config/*.py: change these. -->
 
 A profile is a [TOML](https://toml.io) file, one a car. It says what the car has and on
 which pins; [hardware/bench.toml](../../hardware/bench.toml) is a whole one. `[car]`,
@@ -83,8 +84,8 @@ TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
 def meanings() -> dict[str, dict[str, str]]:
     """Return class -> key -> the docstring under it; the class's own docstring is under ""."""
     meanings: dict[str, dict[str, str]] = {}
-    files = (schema.__file__, motors.__file__, sensors.__file__, servos.__file__)
-    trees = [ast.parse(Path(file).read_text(encoding="utf-8")) for file in files]
+    modules = (schema, motors, network, sensors, servos)
+    trees = [ast.parse(inspect.getsource(module)) for module in modules]
     nodes = [node for tree in trees for node in tree.body]
     for section in (node for node in nodes if isinstance(node, ast.ClassDef)):
         meanings[section.name] = {"": ast.get_docstring(section) or ""}
@@ -163,6 +164,8 @@ def bounds_cell(key: str, meta: Meta, choices: tuple[str, ...]) -> str:
     """Return the bounds of a value as text."""
     if choices:
         return ", ".join(f'`"{choice}"`' for choice in choices)
+    if meta.pattern is not None and meta.max_length is None:
+        return "letters, digits, - _, in levels with / between"
     if meta.pattern is not None:
         return f"{meta.min_length} to {meta.max_length} letters, digits, -"
     if meta.gt is not None:

@@ -5,41 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fpvcar import __version__
-from fpvcar.cli import remote, verbs
+from fpvcar.cli import ABOUT, mqtt, remote, verbs
 from fpvcar.config import BENCH_PINS
 from fpvcar.config.raspberry_pi_os import PROFILE
 from fpvcar.datasets import options
 from fpvcar.runtime import paths
 from fpvcar.runtime.arguments import within
 
-ABOUT = """\
-Drive a Raspberry Pi robot car, real or emulated, from a browser.
-
-Drive:
-
-  fpvcar bench                         start the emulated car on http://127.0.0.1:8080/
-  fpvcar bench --host 0.0.0.0          the same for the whole LAN, with a QR code
-  fpvcar run --profile my-car.toml     start the service of a real car
-  fpvcar wheels --profile my-car.toml  start its motor process, beside run
-  sudo fpvcar code                     print the drive code and a QR code
-
-Set up and check:
-
-  fpvcar profile list                  list profiles; also: show, check, propose, from-donkey
-  sudo fpvcar setup                    set up this Raspberry Pi as a car
-  fpvcar wiring my-car.toml            draw the wiring
-  sudo fpvcar remote --endpoint HOST   reach the car from anywhere, by a WireGuard tunnel
-  sudo fpvcar doctor                   find faults and their remedies
-  fpvcar hil                           measure the emulated car or a real one
-
-Recordings:
-
-  fpvcar log list DIR                  list recordings; also: info, verify, recover, release
-  fpvcar log export --lerobot OUT DIR  export a dataset for training; or --donkey
-  fpvcar replay FILE...                rerun the recorded decisions and compare the results
-  fpvcar replay --page FILE...         play recordings in a browser
-  fpvcar export --mp4 OUT.mp4 FILE...  export a video; --csv, --parquet: tables
-"""
 BENCH = paths.HARDWARE / "bench.toml"
 ROOT = Path("/")
 OWN = f"/{PROFILE} if it exists, else the bench profile"
@@ -273,6 +245,10 @@ def _setups(verb: Verb) -> None:
     )
     setup.add_argument("--undo", action="store_true", help="revert all changes but the profile")
     _root(setup, "write files below DIR, the root of an SD card that is not booted")
+    publish = verb("mqtt", mqtt.main, "Publish this car to an MQTT broker, for Home Assistant")
+    mqtt.describe(publish)
+    _profile(publish, car_profile(), OWN)
+    publish.add_argument("--port", type=PORT, default=8080, help="HTTP port of fpvcar run")
     remote.add_options(verb("remote", remote.main, "Reach this car from anywhere (needs root)"))
 
     first_boot = verb(

@@ -30,6 +30,7 @@ from fpvcar.config.raspberry_pi_os import (
     PORTAL,
     PROFILE,
     RUNTIME,
+    SMART_HOME,
     UNITS,
     pwm_lines,
 )
@@ -336,7 +337,7 @@ def _accept(name: str, root: Path) -> None:
 
 def undo(root: Path) -> None:
     """Revert the changes of setup outside of its own folder."""
-    run("systemctl", "disable", "--quiet", "--now", *UNITS, PORTAL)
+    run("systemctl", "disable", "--quiet", "--now", *UNITS, PORTAL, SMART_HOME)
     run("nmcli", "connection", "delete", "id", OWN)
     for name in (*OWN_FILES, COUNTRY):
         (root / name).unlink(missing_ok=True)

@@ -31,6 +31,7 @@ from fpvcar.config.motors import (
     Servo as Servo,
     ServoMotor as ServoMotor,
 )
+from fpvcar.config.network import Mqtt as Mqtt, Network as Network, Server as Server
 from fpvcar.config.schema import (
     Battery as Battery,
     Button as Button,
@@ -45,13 +46,11 @@ from fpvcar.config.schema import (
     I2c as I2c,
     Intercom as Intercom,
     Lights as Lights,
-    Network as Network,
     NIGHT_S as NIGHT_S,
     Picture as Picture,
     Pins as Pins,
     Profile as Profile,
     Recording as Recording,
-    Server as Server,
     Shape as Shape,
     Speeds as Speeds,
     View as View,

@@ -20,6 +20,7 @@ from fpvcar.config.motors import (
     Mx1508,
     ServoMotor,
 )
+from fpvcar.config.network import refuse_mqtt
 from fpvcar.config.pwm import refuse_kernel_pwm
 from fpvcar.config.schema import Battery, Button, Camera, Profile
 from fpvcar.config.sensors import Tfmini, Tof
@@ -62,6 +63,7 @@ def refuse_clashes(profile: Profile) -> None:
     _refuse_second_camera(profile)
     _refuse_blind_car(profile)
     _refuse_loops(profile)
+    refuse_mqtt(profile.mqtt)
 
 
 def warnings(profile: Profile) -> list[str]:

@@ -25,6 +25,8 @@ UNITS = (
 )
 PORTAL = "fpvcar-portal.socket"
 """Unit that a car can do without: another program may have port 80."""
+SMART_HOME = "fpvcar-mqtt.service"
+"""Unit that the owner of a car without a station enables."""
 PIN_DAEMON = "pigpiod.service"
 HATS = (0x60, 0x6F)
 """Addresses of a PCA9685 on motor HATs: Adafruit's, its clones'."""

@@ -1,7 +1,7 @@
 """Schema of a car's profile: frozen structs with bounds; profiles.py reads the file.
 
-Drive hardware: motors.py; sensors: sensors.py. Units are part of the names. Pin numbers are BCM and
-are set in hardware/*.toml only.
+Drive hardware: motors.py; sensors: sensors.py; network: network.py. Units are part of the names.
+Pin numbers are BCM and are set in hardware/*.toml only.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from fpvcar.config.base import Gpio, Positive, PwmGpio, Section, Share, SoundDevice
 from fpvcar.config.motors import ChipStop, Motors, Pca9685, PwmStop
+from fpvcar.config.network import Mqtt, Network, Server
 from fpvcar.config.sensors import Depth, Mounted, Sensors
 from fpvcar.config.servos import AimServo, chip_turns_servos
 
@@ -265,28 +266,6 @@ class Recording(Section, frozen=True):
     """Whether to keep the last minute on the card while recording is off."""
 
 
-class Server(Section, frozen=True):
-    """Access limits of the web server. IP literals, localhost and `car.name` are always allowed."""
-
-    allowed_hosts: tuple[str, ...] = ()
-    """Further names and addresses of the car, also in its certificate, such as in a tunnel."""
-    max_viewers: Annotated[int, Meta(ge=1, le=1000)] = 50
-    """Sockets of each kind; clients with the right to drive have additional places."""
-    max_connections: Annotated[int, Meta(ge=16, le=4096)] = 256
-    """TCP connections in total; some 30 kB each, more with https."""
-    max_per_address: Annotated[int, Meta(ge=4, le=4096)] = 64
-    """TCP connections from one IPv4 address or one IPv6 /128; twice that from a /64."""
-    first_takes_wheel: bool = False
-    """Whether the first client with the right to drive gets the wheel without asking."""
-
-
-class Network(Section, frozen=True):
-    """Wi-Fi of a car with NetworkManager; the page sets which network it joins."""
-
-    own: bool = True
-    """Whether to open a network of the car's name if no known one is in range."""
-
-
 class Intercom(Section, frozen=True):
     """Intercom between the car and its driver, by the programs of alsa-utils. It works over https
     only, after a grown-up has switched it on in the menu. Without this section the car has none."""
@@ -358,6 +337,7 @@ class Profile(Section, frozen=True):
     recording: Recording = Recording()
     server: Server = Server()
     network: Network = Network()
+    mqtt: Mqtt = Mqtt()
     intercom: Intercom = Intercom()
     rig: Rig = Rig()
 

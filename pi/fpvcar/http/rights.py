@@ -29,6 +29,7 @@ class Right(StrEnum):
     LOOKS = "driver at the wheel, or viewer if a grown-up allows it"
     GROWN_UP = "grown-up"
     STATION = "station"
+    STATION_OR_LOCAL = "station, or program on this machine"
 
 
 BY_COOKIE = (Right.DRIVER, Right.DRIVERS_PAGE, Right.GROWN_UP)

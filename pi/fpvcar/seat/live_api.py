@@ -1,11 +1,12 @@
-"""Present state of the car for its base stations, and their stop.
+"""Present state of the car for its base stations and for `fpvcar mqtt`, and their stop.
 
     GET  /api/station/live?after=CHANGE -> Live, at the next change or after 0.9 s
     GET  /api/station/topics            -> the recorded topics as they come: recorder/live.py
     POST /api/station/stop              -> 204
 
-A station has no more rights here than a page without a code: to watch, and to stop the car. Unlike
-a page it keeps no sensor awake, and takes no viewer's place.
+A station has no more rights here than a page without a code: to watch, and to stop the car. So has
+a program on this machine, which signs no request. Unlike a page they keep no sensor awake, and take
+no viewer's place.
 """
 
 import asyncio
@@ -17,8 +18,11 @@ from aiohttp import web
 from msgspec import Struct
 
 from fpvcar import __version__
+from fpvcar.access.remembered_browsers import Device
 from fpvcar.access.stations import Stations
 from fpvcar.drive.gate import Cause
+from fpvcar.http.addresses import asks_here
+from fpvcar.http.pages import refuse_other_sites
 from fpvcar.http.responses import BYTES, JSON, PRIVATE
 from fpvcar.http.rights import Right
 from fpvcar.http.routes import answers, query_of
@@ -32,6 +36,12 @@ AT_ONCE = 8
 """Requests that may wait together; further ones are answered at once."""
 TOPICS_S, TOPICS_MOST = 0.03, 2
 """Interval of the live topics, and how many stations may get them together."""
+
+
+PUBLISHED_S = 5.0
+"""Age of a station's last request from which it does not publish the car."""
+LOCAL = "MQTT"
+"""Name of a program on this machine, as the page shows it after its stop."""
 
 
 class LiveQuery(Struct):
@@ -48,6 +58,7 @@ class LiveApi:
         self._control, self._sessions = vehicle.control, vehicle.sessions
         self._run = secrets.token_hex(4)
         self._waiting = self._reading = 0
+        self._publisher, self._asked_s = "", 0.0
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes; call this before adding a catch-all route."""
@@ -55,10 +66,12 @@ class LiveApi:
         app.router.add_get(wire.BASE + "/topics", self._topics)
         app.router.add_post(wire.BASE + "/stop", self._stop)
 
-    @answers(Right.STATION, wire.Live, query=LiveQuery)
+    @answers(Right.STATION_OR_LOCAL, wire.Live, query=LiveQuery)
     async def _live(self, request: web.Request) -> web.StreamResponse:
         """Return the present state at its next change, at the latest after 0.9 s."""
-        station, nonce = self._stations.authenticate(request)
+        caller = self._caller(request)
+        if caller is not None:
+            self._publisher, self._asked_s = caller[0].name, time.monotonic()
         after, until_s = query_of(request, LiveQuery).after, time.monotonic() + WAIT_S
         self._waiting += 1
         try:
@@ -70,8 +83,11 @@ class LiveApi:
         finally:
             self._waiting -= 1
         body = msgspec.json.encode(self._state(time.monotonic()))
-        mac = wire.answer_mac(self._stations.key_of(station.id), nonce, body)
-        return web.Response(body=body, headers={**JSON, wire.MAC: mac})
+        headers = dict(JSON)
+        if caller is not None:
+            station, nonce = caller
+            headers[wire.MAC] = wire.answer_mac(self._stations.key_of(station.id), nonce, body)
+        return web.Response(body=body, headers=headers)
 
     @answers(Right.STATION)
     async def _topics(self, request: web.Request) -> web.StreamResponse:
@@ -94,12 +110,20 @@ class LiveApi:
         finally:
             self._reading -= 1
 
-    @answers(Right.STATION, None, status=204)
+    @answers(Right.STATION_OR_LOCAL, None, status=204)
     async def _stop(self, request: web.Request) -> web.Response:
         """Stop the car, as any page may; its driver resumes it."""
-        station, _ = self._stations.authenticate(request)
-        self._control.estop(station.name, grown_up=False)
+        caller = self._caller(request)
+        self._control.estop(caller[0].name if caller else LOCAL, grown_up=False)
         return web.Response(status=204, headers=PRIVATE)
+
+    def _caller(self, request: web.Request) -> tuple[Device, str] | None:
+        """Return the station and its nonce; None for a program on this machine. Raises
+        HTTPUnauthorized, HTTPForbidden."""
+        refuse_other_sites(request)
+        if wire.STATION not in request.headers and asks_here(request.remote, request.headers):
+            return None
+        return self._stations.authenticate(request)
 
     def _change(self) -> str:
         """Return a text that differs after each change."""
@@ -131,4 +155,6 @@ class LiveApi:
             ranges=senses.ranges(now_s),
             link_ms=page.report.link_ms if page and page.report else None,
             wifi_dbm=senses.health(now_s).wifi_dbm,
+            id=self._stations.car,
+            station=self._publisher if now_s - self._asked_s < PUBLISHED_S else "",
         )

@@ -56,13 +56,19 @@ def write_pins(
     """Write the list of pins for the helper to release, and of PCA9685 chips and the kernel's PWM
     to switch off. Raises OSError."""
     path = runtime / MOTOR_PINS
+    files.write_whole(path, [f"{' '.join(words_of(gpios, chips, pwm))}\n".encode()])
+    path.chmod(0o640)  # the helper runs in this group
+
+
+def words_of(
+    gpios: Sequence[int], chips: Sequence[ChipStop] = (), pwm: Sequence[PwmStop] = ()
+) -> list[str]:
+    """Return the words of the list, in the form that pins_off.parse reads."""
     named = [
         ":".join((f"i2c-{bus}", f"{address:#x}", *map(str, esc))) for bus, address, *esc in chips
     ]
     named += [":".join((f"pwm-{gpio}", device, *map(str, esc))) for gpio, device, *esc in pwm]
-    entries = " ".join([*map(str, gpios), *named])
-    files.write_whole(path, [f"{entries}\n".encode()])
-    path.chmod(0o640)  # the helper runs in this group
+    return [*map(str, gpios), *named]
 
 
 class MotorAccess:

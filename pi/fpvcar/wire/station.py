@@ -12,8 +12,9 @@
     POST /api/station/end             this pairing is over -> 204
 
 All requests but the first carry X-Station, X-Nonce and X-Mac, an HMAC-SHA256 by the key of this
-pair. Listing, Sums, Certificate and Live are signed in return, over the same nonce, so that an
-impostor and a replayed answer fail. A receipt is a request with its MAC.
+pair. A program on the car's own machine gets live and sends stop without them. Listing, Sums,
+Certificate and Live are signed in return, over the same nonce, so that an impostor and a replayed
+answer fail. A receipt is a request with its MAC.
 
 A nonce is ordered: it contains a number that grows with each request, by default the station's time
 in us. A car refuses a number already used (403), so that no request works twice. It returns its
@@ -95,7 +96,8 @@ class Live(Struct, frozen=True):
 
     `change` differs after each change of driver, stop or a part; the next request returns it.
     `run` is another one after each start of the car. `stops` counts the stops since then, by cause.
-    `link_ms` is the round trip that the driver's page measures.
+    `link_ms` is the round trip that the driver's page measures. `id` is the car's, as in Pairing.
+    `station` is the base station that has this state published, "" without one.
     """
 
     car: str
@@ -115,6 +117,8 @@ class Live(Struct, frozen=True):
     ranges: tuple[Range, ...] = ()
     link_ms: float | None = None
     wifi_dbm: float | None = None
+    id: str = ""
+    station: str = ""
 
 
 def request_mac(key: bytes, nonce: str, method: str, target: str) -> str:

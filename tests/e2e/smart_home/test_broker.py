@@ -16,10 +16,10 @@ from testkit.smart_home.live_cars import LiveStation, live_cars
 from testkit.smart_home.mosquitto import Broker, Listener, Redelivery, listening
 
 from fpvcar.drive.gate import Cause
+from fpvcar.mqtt.outbox import FILE
 from fpvcar.runtime.texts import Text
 from fpvcar.wire.telemetry import Battery, Recording
 from fpvstation.fetch.cars import Cars
-from fpvstation.mqtt.outbox import FILE
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[3]

@@ -154,7 +154,7 @@ def test_undo_leaves_the_profile_only(card: Path, set_up: SetUp, profile: Path, 
     set_up("--undo")
     left = all_files(card)
     assert left.pop(raspberry_pi_os.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
-    units = (*raspberry_pi_os.UNITS, raspberry_pi_os.PORTAL)
+    units = (*raspberry_pi_os.UNITS, raspberry_pi_os.PORTAL, raspberry_pi_os.SMART_HOME)
     assert ran.calls == [
         ("systemctl", "disable", "--quiet", "--now", *units),
         ("nmcli", "connection", "delete", "id", "fpvcar-own"),

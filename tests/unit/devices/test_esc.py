@@ -183,3 +183,81 @@ def test_driver_ends_the_brake_by_itself() -> None:
     assert driver.due_s == pytest.approx(now_s + TAP_S)
     driver.tick(now_s + TAP_S)
     assert pins.duty(18) == NEUTRAL_US / 20_000
+
+
+# Limits, in figures: a changed constant must fail a test.
+
+
+@pytest.mark.parametrize(("gap_s", "drives"), [(0.149, True), (0.151, False)])
+def test_setpoints_may_pause_for_150_ms(gap_s: float, drives: bool) -> None:
+    drive = Drive(esc()).armed()
+    drive.hold(0.5, 0.1)
+    drive.law.drive(0.5, drive.now_s + gap_s)
+    assert (drive.law.pulse_us > NEUTRAL_US) == drives
+
+
+@pytest.mark.parametrize(("after_s", "armed"), [(1.249, False), (1.25, True)])
+def test_arming_lasts_for_the_profile_and_250_ms(after_s: float, armed: bool) -> None:
+    law = PulseLaw(esc(arm_s=1.0))
+    law.drive(0.5, 10.0)
+    law.step(10.0 + after_s)
+    assert (law.state is Throttle.FORWARD) == armed
+    assert (law.pulse_us > NEUTRAL_US) == armed
+
+
+def brake_first(at_s: float) -> PulseLaw:
+    """Return a law that begins to brake at this time, at half of its reverse."""
+    law, now_s = PulseLaw(esc(reverse="brake-first", arm_s=1.0)), at_s - 2.0
+    while now_s < at_s - 0.001:
+        law.drive(0.0, now_s)
+        now_s += STEP_S
+    law.drive(-0.5, at_s)
+    return law
+
+
+def test_brake_pulse_and_pause_take_150_ms_each() -> None:
+    law = brake_first(0.0)
+    for now_s, state, due_s in (
+        (0.0, Throttle.BRAKE, 0.15),
+        (0.149, Throttle.BRAKE, 0.15),
+        (0.15, Throttle.PAUSE, 0.3),
+        (0.299, Throttle.PAUSE, 0.3),
+        (0.3, Throttle.REVERSE, None),
+    ):
+        law.step(now_s)
+        assert (law.state, law.due_s) == (state, due_s), now_s
+        assert (law.pulse_us == NEUTRAL_US) == (state is Throttle.PAUSE)
+
+
+def test_brake_pulse_is_a_tenth_at_least() -> None:
+    law = brake_first(50.0)
+    law.drive(-0.01, 50.02)
+    assert law.pulse_us == pytest.approx(NEUTRAL_US - (40.0 + 370.0 * 0.1))
+    law.drive(-0.12, 50.04)
+    assert law.pulse_us == pytest.approx(NEUTRAL_US - (40.0 + 370.0 * 0.12))
+
+
+def test_slew_counts_100_ms_of_a_late_step_at_most() -> None:
+    drive = Drive(esc(slew_per_s=2.0)).armed()
+    for step in (1, 2):
+        drive.law.drive(1.0, drive.now_s + step * 0.14)
+        assert drive.law.pulse_us == pytest.approx(NEUTRAL_US + 40.0 + 350.0 * 2.0 * 0.1 * step)
+
+
+def test_law_is_neutral_before_its_first_setpoint() -> None:
+    assert PulseLaw(esc()).pulse_us == NEUTRAL_US
+
+
+def test_pause_of_exactly_150_ms_is_no_gap() -> None:
+    law = PulseLaw(esc())
+    for step in range(100, -1, -1):
+        law.drive(0.0, -step * STEP_S)
+    law.drive(0.5, 0.15)
+    assert law.state is Throttle.FORWARD
+
+
+def test_clock_that_goes_back_does_not_change_the_pulse() -> None:
+    drive = Drive(esc(slew_per_s=1.0)).armed()
+    before_us = drive.hold(1.0, 0.2)[-1]
+    drive.law.step(drive.now_s - 0.05)
+    assert drive.law.pulse_us == before_us

@@ -157,6 +157,7 @@ MAY_REQUEST = {
     "driver's page": {DRIVER, GROWN_UP, HOME_PAGE},
     "grown-up": {GROWN_UP},
     "station": set[str](),
+    "station, or program on this machine": {HOME, HOME_PAGE},
 }
 """Clients that have each right to a route; none of them is a station."""
 

@@ -1,6 +1,7 @@
 """Stops of an ESC on the kernel's PWM and on a PCA9685: neutral, held, then whole silence."""
 
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from testkit.pins.fake_pins import FakePins
-from testkit.pins.hat import hat
+from testkit.pins.hat import ADDRESS, hat
 from testkit.pins.wheels import Chip
 from testkit.stops.pulses import PulseTrace, stop_faults
 
@@ -25,6 +26,7 @@ from fpvcar.devices.motors.hat_board import DISABLED, ENABLED, HatBoard, Switch
 from fpvcar.devices.pigpio.dead_man import script
 from fpvcar.devices.pins import PinsLost
 from fpvcar.runtime import paths
+from fpvcar.wheels.pins_off_client import words_of
 from tests.unit.devices.test_linux_pins import FakeChip
 
 NEUTRAL_US = 1500.0
@@ -239,6 +241,27 @@ def test_helper_without_imports_holds_neutral_too(car: Car) -> None:
     neutral_then_none(car)
     pins_off.hat_neutral(lambda register: car.wire.read(register, 1)[0], write, 0, NEUTRAL_US)
     assert car.trace.widths[-1] == 0.0, "a silent ESC stays silent"
+
+
+def test_helper_of_the_bench_holds_neutral_by_the_words_of_the_profile(
+    car: Car, tmp_path: Path
+) -> None:
+    for oe in ((), (4,)):
+        car.drive().dead_man.kill()
+        stops = words_of(oe, [(1, ADDRESS, 0, round(NEUTRAL_US))])
+        argv = [sys.executable, "-m", "fpvbench.pins_off", f"--soc={tmp_path}/soc", *stops]
+        with subprocess.Popen(argv) as helper:
+            ended_s = 0.0
+            trace = PulseTrace(polled=True)
+            while not ended_s or time.monotonic() < ended_s + 0.1:
+                trace.note(car.soc.hat.duty(0) * car.soc.hat.period_us())
+                if not ended_s and helper.poll() is not None:
+                    ended_s = time.monotonic()
+                time.sleep(0.001)
+            assert helper.returncode == 0
+        neutral, none = trace.widths[-2:]
+        assert neutral == pytest.approx(NEUTRAL_US, abs=STEP_US) and none == 0.0
+        assert stop_faults(trace.all, NEUTRAL_US) == []
 
 
 def test_single_bus_error_at_the_start_is_no_board(car: Car) -> None:

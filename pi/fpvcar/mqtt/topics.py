@@ -12,20 +12,27 @@ The form of discovery: https://www.home-assistant.io/integrations/mqtt/#device-d
 
 from typing import Any, NamedTuple
 
+from fpvcar.config import Mqtt
+from fpvcar.mqtt.events import EVENTS
 from fpvcar.wire.station import Live
-from fpvstation.fetch.cars import Car
-from fpvstation.mqtt.events import EVENTS
-from fpvstation.settings import MqttSettings
 
 ONLINE, OFFLINE, STOP = "online", "offline", "stop"
 STOP_AGE_S = 5.0
 """Age in seconds from which a stop is dropped, unless its own expiry is shorter."""
 
 
+class Published(NamedTuple):
+    """Car as its topics name it: `folder` is its level, `id` its device in Home Assistant."""
+
+    id: str
+    folder: str
+    url: str
+
+
 class Topics:
     """Names of the topics of one car."""
 
-    def __init__(self, settings: MqttSettings, car: Car) -> None:
+    def __init__(self, settings: Mqtt, car: Published) -> None:
         base, discovery = f"{settings.prefix}/{car.folder}", settings.discovery
         self.presence, self.state = f"{base}/presence", f"{base}/state"
         self.event, self.still, self.stop = f"{base}/event", f"{base}/still", f"{base}/stop"
@@ -65,7 +72,7 @@ def stop_within_s(message: Message, allowed: bool, now_s: float) -> float | str:
     return left_s if left_s > 0.0 else f"stop dropped: it is older than {expiry_s:g} s"
 
 
-def discovery_of(settings: MqttSettings, car: Car, live: Live) -> dict[str, Any]:
+def discovery_of(settings: Mqtt, car: Published, live: Live) -> dict[str, Any]:
     """Return the device and its entities for Home Assistant.
 
     It removes an entity that has only a platform.

@@ -6,11 +6,11 @@ from collections import Counter
 import msgspec
 from msgspec.structs import replace
 
+from fpvcar.mqtt.events import Event, Memory, observe, state_of
 from fpvcar.runtime.texts import Text
 from fpvcar.wire.station import Live
 from fpvcar.wire.telemetry import Battery, Range, Recording
-from fpvstation.mqtt.events import Event, Memory, observe, state_of
-from tests.unit.fpvstation.mqtt.test_topics import LIVE
+from tests.unit.mqtt.test_topics import LIVE
 
 CARD_FULL, SILENT = Text("card_full", "the card is full"), Text("silent", "silent")
 FULL = Recording(True, CARD_FULL, 3.0, free_mb=0, station=True)

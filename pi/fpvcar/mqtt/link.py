@@ -18,9 +18,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from fpvstation.errors import StationError
-from fpvstation.mqtt.topics import OFFLINE, Message
-from fpvstation.settings import MqttSettings
+from fpvcar.config import ConfigError, Mqtt
+from fpvcar.mqtt.topics import OFFLINE, Message
 
 KEEP_ALIVE_S = 15
 """A broker publishes the will of a silent client after one and a half times as long."""
@@ -46,14 +45,14 @@ class Link:
 
     def __init__(
         self,
-        settings: MqttSettings,
+        settings: Mqtt,
         name: str,
         will: str,
         listener: Listener,
         report: Callable[[str], None],
     ) -> None:
         """Create a client called `name` whose will is "offline" at the topic `will`. Raises
-        StationError if a file of the settings cannot be read."""
+        ConfigError if a file of the settings cannot be read."""
         self.up = False
         self._broker, self._listener, self._report = settings.broker, listener, report
         self._loop = asyncio.get_running_loop()
@@ -61,10 +60,11 @@ class Link:
         self._client = client = Client(
             CallbackAPIVersion.VERSION2, name, protocol=MQTTProtocolVersion.MQTTv5
         )
+        context, password = secrets_of(settings)
         if tls:
-            client.tls_set_context(_context(settings.ca))
+            client.tls_set_context(context)
         if settings.user:
-            client.username_pw_set(settings.user, _password(settings.password_file))
+            client.username_pw_set(settings.user, password)
         client.will_set(will, OFFLINE, qos=1, retain=True)
         client.reconnect_delay_set(*BACK_OFF_S)
         client.on_connect, client.on_disconnect = self._on_connect, self._on_disconnect
@@ -142,19 +142,24 @@ class Link:
             self._listener.connected()
 
 
+def secrets_of(settings: Mqtt) -> tuple[ssl.SSLContext, str | None]:
+    """Return the context for TLS, and the password. Raises ConfigError."""
+    return _context(settings.ca), _password(settings.password_file)
+
+
 def _context(ca: str) -> ssl.SSLContext:
-    """Return a context that verifies the broker's certificate. Raises StationError."""
+    """Return a context that verifies the broker's certificate. Raises ConfigError."""
     try:
         return ssl.create_default_context(cafile=ca or None)
     except OSError as fault:
-        raise StationError(f'mqtt.ca = "{ca}": {fault}: name a file of certificates') from None
+        raise ConfigError(f'mqtt.ca = "{ca}": {fault}: name a file of certificates') from None
 
 
 def _password(path: str) -> str | None:
-    """Return the password in a file. Raises StationError."""
+    """Return the password in a file. Raises ConfigError."""
     try:
         return Path(path).read_text().strip() if path else None
     except (OSError, ValueError) as fault:
-        raise StationError(
+        raise ConfigError(
             f'mqtt.password_file = "{path}": {fault}: write the password into it'
         ) from None

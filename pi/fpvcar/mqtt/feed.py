@@ -1,7 +1,7 @@
-"""State and events of all paired cars to an MQTT broker; stops from there, if they are allowed.
+"""State and events of one car to an MQTT broker; stops from there, if they are allowed.
 
-HttpCar.live -> events.observe -> Outbox -> Link -> broker
-broker -> Link -> topics.stop_within_s -> HttpCar.stop
+Source.live -> events.observe -> Outbox -> Link -> broker
+broker -> Link -> topics.stop_within_s -> Source.stop
 """
 
 import asyncio
@@ -10,83 +10,74 @@ import logging
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
 
 import msgspec
 
+from fpvcar.config import Mqtt
+from fpvcar.mqtt import topics
+from fpvcar.mqtt.events import observe, state_of
+from fpvcar.mqtt.link import Link
+from fpvcar.mqtt.outbox import Outbox
+from fpvcar.mqtt.topics import Message, Published, Topics
 from fpvcar.runtime.clock import Clock
 from fpvcar.wire.station import Live
-from fpvstation.errors import StationError
-from fpvstation.fetch.cars import Car, Cars
-from fpvstation.fetch.client import HttpCar, session
-from fpvstation.fetch.pull import CarFault
-from fpvstation.mqtt import topics
-from fpvstation.mqtt.events import observe, state_of
-from fpvstation.mqtt.link import Link
-from fpvstation.mqtt.outbox import FILE, Outbox
-from fpvstation.mqtt.stills import STILL_S, take_still
-from fpvstation.mqtt.topics import Message, Topics
-from fpvstation.settings import MqttSettings
 
-LIST_S = 5.0
+FORGET_S = 5.0
+"""Longest wait for the broker when a car is removed there."""
 BACK_OFF_S = (1.0, 2.0, 5.0, 15.0)
 """Delays before the next request to a car after consecutive faults."""
 LEAST_S = 0.1
 """Pause between two requests to a car, which answers after 0.9 s without a change."""
 SETTLED_S = 5.0
-"""Time after the acknowledgement of an event in which a lost connection makes the station send it
+"""Time after the acknowledgement of an event in which a lost connection makes this service send it
 again. A broker may acknowledge an event before it has saved or forwarded it."""
 REPORT_S = 60.0
 """Least interval of equal reports. A broker may close a connection again and again, such as for a
 topic that its access list denies."""
 AT_ONCE = 50
 """Events without an acknowledgement that are sent together."""
-log = logging.getLogger("fpvstation")
+log = logging.getLogger("fpvcar.mqtt")
 
 
-class Bridge:
-    """Feeds of all cars of the list."""
+class SourceFault(Exception):
+    """Fault of the car or its connection: try again later."""
 
-    def __init__(self, settings: MqttSettings, cars: Cars, state: Path) -> None:
-        """Open the outbox in the state directory. Raises StationError, sqlite3.Error."""
-        self._settings, self._cars = settings, cars
-        self._outbox = Outbox(state / FILE)
-        self._tasks: dict[Car, asyncio.Task[None]] = {}
-        self._fault = "not contacted yet"
+
+class Superseded(Exception):
+    """Raised when a base station publishes the car; its text is the station's name."""
+
+
+class Requests(Protocol):
+    """Open connection to a car. Raises SourceFault."""
+
+    async def live(self, after: str) -> Live:
+        """Return the present state at its next change after `after`, or after a second."""
+
+    async def stop(self) -> None:
+        """Stop the car, as any page may."""
+
+
+class Source(Protocol):
+    """Car as a publisher reaches it. Raises SourceFault, also for faults of its requests."""
+
+    def opened(self) -> AbstractAsyncContextManager[Requests]:
+        """Open a connection to the car."""
+
+    async def still(self) -> bytes:
+        """Return the present picture as a JPEG."""
+
+
+class Reports:
+    """Log of the broker's faults. Several connections to it may report the same one."""
+
+    def __init__(self, broker: str) -> None:
+        self._broker, self._fault = broker, "not contacted yet"
         self._reported_s: dict[str, float] = {}
 
-    async def run(self) -> None:
-        """Publish until cancelled; follow the list of cars as it changes. Raises the exception of
-        a car's task that ended."""
-        try:
-            while True:
-                await self._follow_list()
-                for task in self._tasks.values():
-                    if task.done():
-                        task.result()
-                await asyncio.sleep(LIST_S)
-        finally:
-            await _cancel(*self._tasks.values())
-            self._outbox.close()
-
-    async def _follow_list(self) -> None:
-        try:
-            listed = set(self._cars.all())
-        except StationError:  # logged by the scheduler
-            return
-        kept = {car.id for car in listed}
-        for car in self._tasks.keys() - listed:
-            await _cancel(self._tasks.pop(car))
-            if car.id not in kept:
-                feed = Feed(car, self._settings, self._outbox, self._report)
-                await feed.forget()
-        for car in listed - self._tasks.keys():
-            feed = Feed(car, self._settings, self._outbox, self._report)
-            self._tasks[car] = asyncio.create_task(feed.run())
-
-    def _report(self, fault: str) -> None:
-        """Log a fault of the broker once, though each car has a connection; again after a while."""
+    def report(self, fault: str) -> None:
+        """Log a fault once, "" for a connection; again after a while."""
         now_s = time.monotonic()
         if fault == self._fault or now_s - self._reported_s.get(fault, -REPORT_S) < REPORT_S:
             self._fault = fault
@@ -95,7 +86,7 @@ class Bridge:
         if fault:
             log.warning("MQTT: %s; retrying", fault)
         else:
-            log.info("MQTT: connected to %s", self._settings.broker)
+            log.info("MQTT: connected to %s", self._broker)
 
 
 class Feed:
@@ -103,17 +94,21 @@ class Feed:
 
     def __init__(
         self,
-        car: Car,
-        settings: MqttSettings,
+        car: Published,
+        source: Source,
+        settings: Mqtt,
         outbox: Outbox,
         report: Callable[[str], None],
+        name: str,
+        yields: bool = False,
         utc_s: Clock = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._car, self._settings, self._outbox = car, settings, outbox
-        self._utc_s, self._sleep = utc_s, sleep
+        """Create a client called `name` at the broker. `yields`: end while a station publishes the
+        car. Raises ConfigError."""
+        self._car, self._source, self._settings, self._outbox = car, source, settings, outbox
+        self._yields, self._utc_s, self._sleep = yields, utc_s, sleep
         self._topics = Topics(settings, car)
-        name = f"fpvcar-{car.id}-{car.station[:8]}"
         self._link = Link(settings, name, self._topics.presence, self, report)
         self._memory = outbox.memory(car.id)
         self._live: Live | None = None
@@ -126,21 +121,24 @@ class Feed:
         self._stops = set[asyncio.Task[None]]()
 
     async def run(self) -> None:
-        """Publish the car's state and events until cancelled."""
+        """Publish the car's state and events until cancelled. Raises Superseded."""
         self._link.open()
-        stills = asyncio.create_task(self._stills()) if self._settings.stills else None
+        stills, with_will = asyncio.create_task(self._stills()), True
         try:
             await self._follow_car()
+        except Superseded:  # the presence is the station's now
+            with_will = False
+            raise
         finally:
-            await _cancel(*self._stops, *([stills] if stills else []))
-            await asyncio.to_thread(self._link.close)
+            await cancel(*self._stops, stills)
+            await asyncio.to_thread(self._link.close, with_will)
 
     async def forget(self) -> None:
         """Remove the car from the broker, if it can be reached, and from the outbox."""
         self._outbox.forget(self._car.id)
         self._link.open()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LIST_S):
+            async with asyncio.timeout(FORGET_S):
                 await self._connected.wait()
                 for topic in filter(None, (self._topics.config, self._topics.presence)):
                     self._link.publish(topic, b"", qos=1, retain=True)
@@ -153,17 +151,18 @@ class Feed:
         faults, logged = 0, ""
         while True:
             try:
-                async with session(self._car.url, self._car.fingerprint) as client:
-                    car = HttpCar(self._car, client)
+                async with self._source.opened() as car:
                     while True:
                         live = await car.live(self._live.change if self._live else "")
                         self._take(live)
                         faults, logged = 0, ""
                         await self._sleep(LEAST_S)
-            except CarFault as fault:
+            except Superseded:
+                raise
+            except SourceFault as fault:
                 if logged != (logged := str(fault)):
                     log.warning("MQTT: %s: %s", self._car.folder, fault)
-            except Exception:  # one car ends neither the others nor the station
+            except Exception:  # a fault of one car does not end the service
                 log.exception("MQTT: %s", self._car.folder)
             self._live = None
             self._publish_presence()
@@ -171,7 +170,9 @@ class Feed:
             faults += 1
 
     def _take(self, live: Live) -> None:
-        """Publish a state, and the events since the last one."""
+        """Publish a state, and the events since the last one. Raises Superseded."""
+        if self._yields and live.station:
+            raise Superseded(live.station)
         now_s, returned = self._utc_s(), self._live is None
         memory, events = observe(self._memory, live, now_s)
         if memory != self._memory:
@@ -222,9 +223,9 @@ class Feed:
     async def _stop(self, within_s: float) -> None:
         try:
             async with asyncio.timeout(within_s):
-                async with session(self._car.url, self._car.fingerprint) as client:
-                    await HttpCar(self._car, client).stop()
-        except (CarFault, TimeoutError) as fault:
+                async with self._source.opened() as car:
+                    await car.stop()
+        except (SourceFault, TimeoutError) as fault:
             log.warning("MQTT: %s: not stopped: %s", self._car.folder, fault or "no answer")
         else:
             log.info("MQTT: %s: stopped", self._car.folder)
@@ -276,22 +277,23 @@ class Feed:
     # --- pictures ---
 
     async def _stills(self) -> None:
-        """Publish a picture every STILL_S while the car answers."""
+        """Publish pictures at their interval while the car answers, if they are on."""
         logged = ""
-        while True:
-            await self._sleep(STILL_S)
+        while self._settings.stills:
+            await self._sleep(self._settings.stills_s)
             if not (self._live and self._link.up and self._live.camera == "ok"):
                 continue
             try:
-                picture = await take_still(self._car)
+                picture = await self._source.still()
                 self._link.publish(self._topics.still, picture)
                 logged = ""
-            except CarFault as fault:
+            except SourceFault as fault:
                 if logged != (logged := str(fault)):
                     log.warning("MQTT: %s: no still: %s", self._car.folder, fault)
 
 
-async def _cancel(*tasks: asyncio.Task[None]) -> None:
+async def cancel(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks, and wait for their ends."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

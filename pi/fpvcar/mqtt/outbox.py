@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from fpvstation.mqtt.events import Event, Memory
+from fpvcar.mqtt.events import Event, Memory
 
 FILE = "mqtt.sqlite"
 MOST = 10_000
@@ -21,7 +21,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY AUTOINCREMENT, car TEXT, event BLOB);
 CREATE TABLE IF NOT EXISTS memories (car TEXT PRIMARY KEY, memory BLOB);
 """
-log = logging.getLogger("fpvstation")
+log = logging.getLogger("fpvcar.mqtt")
 
 
 class Outbox:

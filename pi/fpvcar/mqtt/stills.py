@@ -6,26 +6,17 @@ from fractions import Fraction
 
 import aiohttp
 
-from fpvcar.runtime.texts import SAYS
 from fpvcar.wire.video import FLAG_KEY, UNIT_MAX_BYTES, VIDEO_HEADER
-from fpvstation.fetch.cars import Car
-from fpvstation.fetch.client import session
-from fpvstation.fetch.pull import CarFault
 
-STILL_S = 10.0
-"""Interval of the stills of each car."""
 WITHIN_S = 8.0
 
 
-async def take_still(car: Car) -> bytes:
+async def take_still(client: aiohttp.ClientSession) -> bytes:
     """Return the present picture as a JPEG, seen as a viewer without a code sees it. Raises
-    CarFault."""
-    try:
-        async with asyncio.timeout(WITHIN_S), session(car.url, car.fingerprint) as client:
-            unit = await _key_frame(client)
-        return await asyncio.to_thread(jpeg_of, unit)
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as fault:
-        raise CarFault(SAYS(place=car.url, reason=str(fault) or "no key frame")) from None
+    ClientError, TimeoutError, OSError, ValueError."""
+    async with asyncio.timeout(WITHIN_S):
+        unit = await _key_frame(client)
+    return await asyncio.to_thread(jpeg_of, unit)
 
 
 async def _key_frame(client: aiohttp.ClientSession) -> bytes:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fpvstation.mqtt.events import Event, Memory
-from fpvstation.mqtt.outbox import FILE, Outbox
+from fpvcar.mqtt.events import Event, Memory
+from fpvcar.mqtt.outbox import FILE, Outbox
 
 MEMORY = Memory(run="1", driver="Ann", stops={"estop": 2})
 

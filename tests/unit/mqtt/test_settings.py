@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.config import ConfigError
-from fpvstation.settings import MqttSettings, load
+from fpvcar.config import ConfigError, Mqtt
+from fpvstation.settings import load
 
 
-def loaded(folder: Path, *lines: str) -> MqttSettings:
+def loaded(folder: Path, *lines: str) -> Mqtt:
     path = folder / "station.toml"
     path.write_text("\n".join(["[mqtt]", *lines]))
     return load(path).mqtt

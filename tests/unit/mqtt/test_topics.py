@@ -4,13 +4,12 @@ import msgspec
 import pytest
 from testkit.smart_home.home_assistant import TOPIC, faults_of
 
+from fpvcar.config import Mqtt
+from fpvcar.mqtt.topics import Message, Published, Topics, discovery_of, stop_within_s
 from fpvcar.wire.station import Live
 from fpvcar.wire.telemetry import Battery, Range, Recording
-from fpvstation.fetch.cars import Car
-from fpvstation.mqtt.topics import Message, Topics, discovery_of, stop_within_s
-from fpvstation.settings import MqttSettings
 
-CAR = Car("Plague", "0123456789abcdef", "https://192.168.1.5:8081", "ab", "station", "00", "Plague")
+CAR = Published("0123456789abcdef", "Plague", "https://192.168.1.5:8081")
 LIVE = Live(
     car="Plague",
     version="0.2.0",
@@ -34,7 +33,7 @@ STOP = Message("fpvcar/Plague/stop", b"stop", received_s=100.0)
 @pytest.mark.parametrize("stop", [False, True])
 @pytest.mark.parametrize("bare", [False, True])
 def test_discovery_follows_the_rules_of_home_assistant(stop: bool, bare: bool) -> None:
-    settings = MqttSettings(broker="mqtt://nas", stop=stop, stills=stop)
+    settings = Mqtt(broker="mqtt://nas", stop=stop, stills=stop)
     live = msgspec.structs.replace(LIVE, battery=None, ranges=()) if bare else LIVE
     payload = msgspec.to_builtins(discovery_of(settings, CAR, live))
     assert faults_of(payload) == []
@@ -61,14 +60,14 @@ def test_discovery_follows_the_rules_of_home_assistant(stop: bool, bare: bool) -
     ],
 )
 def test_rules_find_faults(change: dict[str, object], fault: str) -> None:
-    payload = discovery_of(MqttSettings(broker="mqtt://nas"), CAR, LIVE) | change
+    payload = discovery_of(Mqtt(broker="mqtt://nas"), CAR, LIVE) | change
     assert fault in faults_of(payload)
 
 
 def test_unusual_names_stay_in_their_level_of_topics() -> None:
-    topics = Topics(MqttSettings(broker="mqtt://nas", prefix="house/cars"), CAR)
+    topics = Topics(Mqtt(broker="mqtt://nas", prefix="house/cars"), CAR)
     assert topics.state == "house/cars/Plague/state"
-    assert Topics(MqttSettings(discovery=""), CAR).config == ""
+    assert Topics(Mqtt(discovery=""), CAR).config == ""
 
 
 def test_fresh_stop_is_due_within_its_expiry() -> None:
