@@ -19,7 +19,7 @@ import msgspec
 
 from fpvcar.datasets import donkey, grid, lerobot, libraries
 from fpvcar.datasets.grid import Size, Span, Stretch
-from fpvcar.datasets.jobs import Summary
+from fpvcar.datasets.jobs import DatasetSummary
 from fpvcar.datasets.part import Episode, Part, Shape, opened, request_of
 from fpvcar.datasets.session import Session, state_columns
 from fpvcar.datasets.video import NumberedFrames
@@ -118,7 +118,7 @@ def write(
     report: Report,
     display: Callable[[int], Display],
     reserve: int = 0,
-) -> Summary:
+) -> DatasetSummary:
     """Write a dataset, or continue it; return its summary. Raises RecordingError, OSError.
 
     `display` makes the display of a number of bytes. `reserve` bytes of the disk stay free.
@@ -173,7 +173,7 @@ class _Export:
         self._shape: Shape | None = None
         self._titles: dict[Path, TitlesByFile] = {}
 
-    def run(self, reserve: int) -> Summary:
+    def run(self, reserve: int) -> DatasetSummary:
         """Write the episodes that are missing, and the metadata; return a summary.
 
         Raises RecordingError, OSError.
@@ -352,8 +352,8 @@ def _of_drives(drives: Sequence[Drive], session: Session) -> list[Span]:
     return list(filter(chosen, session.spans)) if drives else session.spans
 
 
-def _summary(episodes: Sequence[Episode], shape: Shape) -> Summary:
-    return Summary(
+def _summary(episodes: Sequence[Episode], shape: Shape) -> DatasetSummary:
+    return DatasetSummary(
         episodes=len(episodes),
         frames=sum(episode.length for episode in episodes),
         doubled=sum(episode.doubled for episode in episodes),

@@ -67,7 +67,7 @@ class Order(Struct):
     reserve: int
 
 
-class Summary(Struct, frozen=True):
+class DatasetSummary(Struct, frozen=True):
     """Contents of a complete dataset; `copied` are the episodes whose video was not encoded."""
 
     episodes: int
@@ -92,7 +92,7 @@ class Step(Struct, omit_defaults=True):
     done: int = 0
     total: int = 0
     lost: Text | None = None
-    summary: Summary | None = None
+    summary: DatasetSummary | None = None
     fault: Text | None = None
 
 
@@ -112,7 +112,7 @@ class Dataset(Struct):
     done: int = 0
     total: int = 0
     missing: list[Text] = []
-    summary: Summary | None = None
+    summary: DatasetSummary | None = None
     fault: Text | None = None
 
 

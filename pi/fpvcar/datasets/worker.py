@@ -13,7 +13,7 @@ import msgspec
 
 from fpvcar.datasets import export, libraries
 from fpvcar.datasets.grid import Size
-from fpvcar.datasets.jobs import DatasetRequest, Order, Step, Summary
+from fpvcar.datasets.jobs import DatasetRequest, DatasetSummary, Order, Step
 from fpvcar.recordings.export.export import Report
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.texts import VERBATIM, fault_text
@@ -57,7 +57,7 @@ class Told:
         """Tell nothing: the summary follows."""
 
 
-def make(order: Order) -> Summary:
+def make(order: Order) -> DatasetSummary:
     """Write the dataset of an order. Raises RecordingError, OSError."""
     out = Path(order.out)
     if order.request is None:
