@@ -208,7 +208,7 @@ export class DatasetMaker {
   buttons({name, state}) {
     const choice = make('div', '');
     choice.className = 'choice';
-    const {resume, cancel, removeDataset} = t.recordings.datasetsActs;
+    const {resume, cancel, removeDataset, download} = t.recordings.datasetsActs;
     const push = (/** @type {string} */ verb, /** @type {string} */ text, /** @type {() => void} */ act) => {
       const element = make('button', text);
       element.id = `datasets-${verb} ${name}`;
@@ -225,7 +225,7 @@ export class DatasetMaker {
       link.className = 'button';
       link.href = this.api.datasetFile(name);
       link.download = `${name}.tar`;
-      link.textContent = fill(t.recordings.download, {name: `${name}.tar`});
+      link.textContent = download;
       choice.append(link);
     } else push('resume', resume, () => void this.act(() => this.api.changeDataset(name, 'resume')));
     if (this.removing === name) {
