@@ -3,8 +3,8 @@
     POST -> working <-> waiting -> ready | failed | unfinished
     POST .../resume, .../cancel, .../remove
 
-One at a time, and not begun while somebody drives. Only grown-ups begin and remove: datasets take
-the space of new recordings.
+One at a time, and not begun during a drive. Only grown-ups begin and remove datasets, since these
+take the space of new recordings.
 """
 
 import asyncio
@@ -33,7 +33,9 @@ from fpvcar.runtime.texts import FILE_MISSING, Phrase, Text
 
 DATASETS = "/api/datasets"
 BODY_MAX = 256 * 1024
-DRIVEN = Text("dataset_driven", "Somebody drives: begin the dataset when the wheel is free.")
+DRIVEN = Text(
+    "dataset_driven", "The car is being driven: begin the dataset when the wheel is free."
+)
 BUSY = Phrase("dataset_busy", "{name} is being made: wait for its end, or cancel it.")
 TAKEN = Phrase("dataset_taken", "{name} exists: choose another name, or remove it first.")
 GONE = Text("dataset_gone", "This dataset no longer exists: reload the page.")
@@ -60,7 +62,7 @@ def worker() -> list[str]:
 
 
 class DatasetsApi:
-    """Routes of datasets in a folder. `driven()` returns whether somebody has the wheel."""
+    """Routes of datasets in a folder. `driven()` returns whether a driver has the wheel."""
 
     def __init__(
         self,
@@ -236,7 +238,7 @@ class DatasetsApi:
         raise refused(web.HTTPNotFound, GONE)
 
     def _refuse_busy(self) -> None:
-        """Raise HTTPConflict while somebody drives, or while another dataset is being made."""
+        """Raise HTTPConflict during a drive, or while another dataset is being made."""
         if self._job and self._job.active:
             raise refused(web.HTTPConflict, BUSY(name=self._job.dataset.name))
         if self._driven():
@@ -248,7 +250,7 @@ class DatasetsApi:
 
 
 def _with(listed: Sequence[Dataset], own: Dataset) -> list[Dataset]:
-    """Return the list with what the job knows about its dataset; `bytes` are those on the disk."""
+    """Return the list with the job's progress; `bytes` are those on the disk."""
     on_disk = next((one for one in listed if one.name == own.name), None)
     others = [one for one in listed if one.name != own.name]
     if on_disk is None and own.state == "ready":  # removed by hand

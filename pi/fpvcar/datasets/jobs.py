@@ -102,7 +102,7 @@ State = Literal["working", "waiting", "ready", "unfinished", "failed"]
 class Dataset(Struct):
     """Dataset of the page's list. `bytes` are on the disk; `done` of `total` have been read.
 
-    waiting: somebody drives. unfinished, failed: it can be continued, or removed.
+    waiting: the car is driven. unfinished, failed: it can be continued, or removed.
     """
 
     name: str
@@ -185,7 +185,7 @@ class DatasetJob:
             dataset.fault = dataset.fault or (killed if status < 0 else exited)
 
     async def _pause(self, pid: int) -> None:
-        """Stop the process while somebody drives."""
+        """Stop the process during a drive."""
         stopped = False
         while True:
             if self._driven() != stopped:

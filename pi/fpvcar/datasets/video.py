@@ -140,7 +140,7 @@ def sampled(path: Path, keys_only: bool) -> Iterator[Any]:
         if keys_only:  # of a hundred, not of all
             keys = (packet for packet in file.demux(stream) if packet.is_keyframe)
             packets = [packet for packet in keys if spread(float(packet.pts * packet.time_base))]
-            pictures = chain.from_iterable(map(stream.decode, [*packets, None]))
+            pictures: Iterator[Any] = chain.from_iterable(map(stream.decode, [*packets, None]))
         else:
             pictures = (picture for picture in file.decode(stream) if spread(picture.time))
         for picture in pictures:

@@ -39,7 +39,7 @@ class GrownUp(RecordingRights):
 
 
 class Setup:
-    """Routes over a folder of recordings; `driven` is whether somebody has the wheel."""
+    """Routes over a folder of recordings; `driven` is whether a driver has the wheel."""
 
     def __init__(self, card: Path) -> None:
         self.card, self.driven = card, False
@@ -172,11 +172,11 @@ async def test_killed_process_leaves_a_part_that_is_resumed(
 
 
 @pytest.mark.slow
-async def test_process_waits_while_somebody_drives(setup: Setup) -> None:
+async def test_process_waits_during_a_drive(setup: Setup) -> None:
     async with setup.client() as client:
         setup.driven = True
         answer = await client.post(DATASETS, json=asked(setup))
-        assert answer.status == 409 and "Somebody drives" in await answer.text()
+        assert answer.status == 409 and "is being driven" in await answer.text()
         setup.driven = False
         await begun(client, setup, copy=False)
         await until(client, lambda it: it["done"] > 0)

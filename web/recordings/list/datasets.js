@@ -1,6 +1,6 @@
 /**
- * Datasets for training: of the ticked drives, made by a process of the car or station. Progress,
- * downloads, and what is left of an interrupted one. See pi/fpvcar/datasets/api.py.
+ * Datasets for training, made of the ticked drives by a process of the car or station: form, list,
+ * progress, downloads. See pi/fpvcar/datasets/api.py.
  */
 
 import {counted, listed} from '../../lang/forms.js';
