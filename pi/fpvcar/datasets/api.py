@@ -83,7 +83,7 @@ class DatasetsApi:
         self._task: asyncio.Task[None] | None = None
 
     def add_to(self, app: web.Application) -> None:
-        """Add the routes."""
+        """Add the routes. The process ends with the application."""
         app.router.add_get(DATASETS, self._list)
         app.router.add_post(DATASETS, self._begin)
         for verb, handler in (

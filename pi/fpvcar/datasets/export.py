@@ -73,7 +73,7 @@ class Display(Protocol):
     """Progress display of an export."""
 
     def to(self, done: float, now_s: float) -> None:
-        """Update the bytes read."""
+        """Update the number of bytes read so far."""
 
     def end(self) -> None:
         """Clear the display, so that a line can be printed."""
