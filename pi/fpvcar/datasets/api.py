@@ -24,7 +24,7 @@ from fpvcar.datasets import folder as folders
 from fpvcar.datasets import libraries
 from fpvcar.datasets.folder import DatasetFolder
 from fpvcar.datasets.jobs import PIXELS_LEAST, Dataset, DatasetJob, DatasetRequest, Order
-from fpvcar.http.responses import PRIVATE, failed, quoted, refused
+from fpvcar.http.responses import PRIVATE, answering, failed, quoted, refused
 from fpvcar.http.rights import Right
 from fpvcar.http.routes import answers
 from fpvcar.library.api.downloads import CpuThrottle, Downloads, Driven, as_file
@@ -122,7 +122,7 @@ class DatasetsApi:
                 datasets=self._folder.datasets(busy),
             )
 
-        answer = await self._downloads.in_thread(listed)
+        answer = await self._downloads.in_thread(answering(listed))
         if job is not None:
             answer.datasets = _with(answer.datasets, job.dataset)
         return answer

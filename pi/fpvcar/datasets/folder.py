@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from fpvcar.datasets.jobs import NAME, PART, Dataset
@@ -47,8 +48,9 @@ class DatasetFolder:
     def _size(self, path: Path, inode: int, changes: bool) -> int:
         key = (path.name, inode)
         if changes or key not in self._sizes:
-            self._sizes[key] = sum(os.stat(file).st_size for file in files_in(path))
-        return self._sizes[key]
+            with suppress(FileNotFoundError):  # a process has just renamed it
+                self._sizes[key] = sum(os.stat(file).st_size for file in files_in(path))
+        return self._sizes.get(key, 0)
 
     def exists(self, name: str) -> bool:
         """Return whether a dataset of this name is complete or unfinished."""

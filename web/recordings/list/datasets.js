@@ -12,7 +12,9 @@ import {STRINGS} from '../strings.js';
 
 /** @import {Dataset, DatasetApi, DatasetRequest, Datasets, Drive} from '../types.js' */
 
+/** Time between two requests while a dataset is made, and otherwise. */
 const ASK_EVERY_MS = 1000;
+const IDLE_MS = 10_000;
 const NAMES = {lerobot: 'LeRobot', donkey: 'Donkeycar'};
 /** Donkeycar's usual pictures. */
 const DONKEY_SIZE = '160x120';
@@ -59,6 +61,8 @@ export class DatasetMaker {
     /** Waits for the code. @type {(() => Promise<Datasets>) | null} */
     this.pending = null;
     this.timer = 0;
+    /** Did the last request of the list fail? */
+    this.lost = false;
     setText(byId('datasets-code-label'), station ? t.recordings.password : t.recordings.grownUpCode);
     this.form.addEventListener('submit', (event) => {
       event.preventDefault();
@@ -86,11 +90,13 @@ export class DatasetMaker {
     clearTimeout(this.timer);
     try {
       this.take(await this.api.datasets());
+      if (this.lost) setText(byId('datasets-fault'), '');
+      this.lost = false;
     } catch (fault) {
+      this.lost = true;
       this.refuse(fault);
     }
-    clearTimeout(this.timer);
-    this.timer = Number(setTimeout(() => void this.refresh(), ASK_EVERY_MS));
+    this.later();
   }
 
   /** Runs an act whose answer is the list, or asks for the code first. @param {() => Promise<Datasets>} what */
@@ -129,6 +135,17 @@ export class DatasetMaker {
   take(now) {
     this.now = now;
     this.draw();
+    this.later();
+  }
+
+  get busy() {
+    return Boolean(this.now?.datasets.some(({state}) => state === 'working' || state === 'waiting'));
+  }
+
+  later() {
+    clearTimeout(this.timer);
+    if (!this.part.open || document.visibilityState !== 'visible') return;
+    this.timer = Number(setTimeout(() => void this.refresh(), this.busy ? ASK_EVERY_MS : IDLE_MS));
   }
 
   /** Shows how many drives are ticked. */
@@ -142,8 +159,7 @@ export class DatasetMaker {
 
   /** @param {number} drives */
   allow(drives) {
-    const busy = this.now?.datasets.some(({state}) => state === 'working' || state === 'waiting');
-    button('datasets-begin').disabled = !drives || Boolean(busy || this.now?.install[this.kind.value]);
+    button('datasets-begin').disabled = !drives || this.busy || Boolean(this.now?.install[this.kind.value]);
   }
 
   draw() {
