@@ -127,9 +127,11 @@ async def test_download_is_the_dataset_of_the_command_line(
 ) -> None:
     async with setup.client() as client:
         await begun(client, setup, kind=kind, width=80, height=64, fps=10)
-        await until(client, lambda it: it["total"] > 0)
+        setup.driven = True  # the process stays until it is looked at
+        await until(client, lambda it: it["state"] == "waiting")
         assert os.getpriority(os.PRIO_PROCESS, setup.pid) == 19
         assert Path(f"/proc/{setup.pid}/oom_score_adj").read_text() == "1000\n"
+        setup.driven = False
         dataset = await ended(client)
         assert dataset["state"] == "ready" and dataset["missing"] == [], dataset
         assert dataset["summary"]["episodes"] == DRIVES and dataset["bytes"] > 1000
