@@ -26,6 +26,7 @@ from fpvcar.calibration import store
 from fpvcar.calibration.api import CalibrationApi
 from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.config import Profile
+from fpvcar.datasets.api import DATASETS, DatasetsApi
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control
 from fpvcar.drive.saved import DisplayName, Saver, ships
@@ -43,6 +44,7 @@ from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.setup import CarRecorder
 from fpvcar.runtime import gc_policy, paths, service, watchdog
 from fpvcar.runtime.service import Part, threaded
+from fpvcar.runtime.units import MB
 from fpvcar.seat.authorization import Access
 from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.hub import Hub
@@ -266,6 +268,14 @@ def _shared(
         driven=core.control.driven,
         folder=car.recordings,
     )
+    datasets = DatasetsApi(
+        recordings.repository,
+        recordings.downloads,
+        core.rights,
+        folder=car.recordings / "datasets",
+        driven=core.control.driven,
+        reserve=round(settings.profile.recording.keep_free_mb * MB),
+    )
     certificate = settings.folder / certificates.CERTIFICATE
     station = StationApi(
         car=settings.car,
@@ -293,6 +303,7 @@ def _shared(
             pages={"recordings": "recordings.html"},
             bodies=(EXPORTS,),
         ),
+        Feature(name="datasets", routes=datasets.add_to, bodies=(DATASETS,)),
         Feature(name="station", routes=station.add_to),
         Feature(name="live", routes=LiveApi(core, stations).add_to),
         Feature(name="calibration", routes=calibration.add_to),

@@ -22,6 +22,7 @@ from fpvcar.access.remembered_browsers import COOKIE
 from fpvcar.access.rights import DeviceRights
 from fpvcar.calibration.api import CalibrationApi
 from fpvcar.config import Depth
+from fpvcar.datasets.api import DatasetsApi
 from fpvcar.depth import camera
 from fpvcar.doctor.api import DoctorApi
 from fpvcar.http.rights import BY_COOKIE, Right
@@ -88,7 +89,10 @@ def application(rights: DeviceRights, stations: Any = None) -> web.Application:
     """Return a car's routes; their objects have nothing but these rights."""
     part = functools.partial(bare, _rights=rights, _stations=stations)
     drives = part(DrivesApi, _repository=SimpleNamespace(editable=True))
-    others = (StationApi, LiveApi, NetworkApi, DoctorApi, CalibrationApi, InvitationsApi, TrustApi)
+    others = (
+        *(DatasetsApi, StationApi, LiveApi, NetworkApi, DoctorApi),
+        *(CalibrationApi, InvitationsApi, TrustApi),
+    )
     parts = (
         part(RecordingsApi, _drives=drives, _exports=part(ExportsApi)),
         *(part(kind) for kind in others),

@@ -44,6 +44,17 @@ export interface Person {
 export interface ButtonLook {
   name: string; colour: string; shape: string;
 }
+export interface Dataset {
+  name: string; kind: string; state: 'failed' | 'ready' | 'unfinished' | 'waiting' | 'working';
+  bytes: number; done: number; total: number; missing: Text[]; summary: DatasetSummary | null;
+  fault: Text | null;
+}
+export interface DatasetSummary {
+  episodes: number; frames: number; doubled: number; dropped: number; copied: number; fps: number;
+}
+export interface ChosenDrive {
+  files: string[]; from_ms: number; to_ms: number;
+}
 export interface OwnNetwork {
   ssid: string; key: string; qr: string[];
 }
@@ -187,6 +198,13 @@ export interface ButtonsPanel {
 }
 export interface Glow {
   kind: 'glow'; seq: number; lit: number; mode: string; length: number; done: number; best: number;
+}
+export interface Datasets {
+  path: string; free: number; install: Record<string, Text>; datasets: Dataset[];
+}
+export interface DatasetRequest {
+  name: string; kind: 'donkey' | 'lerobot'; drives: ChosenDrive[]; fps: number; width: number;
+  height: number; copy: boolean; marks: boolean;
 }
 export interface Invitation {
   link: string; qr: string; left_s: number;

@@ -5,10 +5,11 @@ import * as http from '../lib/http.js';
 
 const {Refused} = http;
 
-/** @import {Export, ExportRequest, Listing, Moments, RecallState, Storage, Table, WeekFigures} from './types.js' */
+/** @import {Datasets, DatasetRequest, Export, ExportRequest, Listing, Moments, RecallState, Storage, Table, WeekFigures} from './types.js' */
 
 const DRIVES = 'api/recordings/drives';
 const EXPORTS = 'api/recordings/exports';
+const DATASETS = 'api/datasets';
 
 /** @param {string} name */
 const of = (name) => `api/recordings/${encodeURIComponent(name)}`;
@@ -66,6 +67,14 @@ export const API = {
   cancel: (id) => ask(`${EXPORTS}/${id}`, {method: 'DELETE', keepalive: true}),
   /** @param {string} id */
   exportFile: (id) => `${EXPORTS}/${id}/file`,
+  /** @returns {Promise<Datasets>} */
+  datasets: () => askJson(DATASETS),
+  /** @param {DatasetRequest} options @returns {Promise<Datasets>} */
+  beginDataset: (options) => askJson(DATASETS, {method: 'POST', body: JSON.stringify(options)}),
+  /** @param {string} name @param {'resume' | 'cancel' | 'remove'} verb @returns {Promise<Datasets>} */
+  changeDataset: (name, verb) => askJson(`${DATASETS}/${encodeURIComponent(name)}/${verb}`, {method: 'POST'}),
+  /** @param {string} name */
+  datasetFile: (name) => `${DATASETS}/${encodeURIComponent(name)}/file`,
   /**
    * Sends the code in a header of our own, which no other page can send.
    * @param {string} code

@@ -116,6 +116,10 @@ export function driveNamed(drives, name) {
   return drives.find(({id}) => id === name) ?? drives.find((drive) => partOf(drive, name)) ?? null;
 }
 
+/** Can episodes be made of a drive? Pure. @param {Drive} drive */
+export const isUsable = (drive) => !drive.parked && drive.state !== 'open' && !isAway(drive) &&
+  drive.parts.some(({pictures}) => pictures > 0);
+
 /** The part of a drive that this file is. @param {Drive} drive @param {string} name */
 export function partOf(drive, name) {
   return drive.parts.find((part) => stem(part.name) === stem(name));

@@ -41,6 +41,8 @@ let stationBegun = false;
 let recall = null;
 /** @type {import('./list/moments.js').MomentSearch | null} */
 let moments = null;
+/** @type {import('./list/datasets.js').DatasetMaker | null} */
+let datasets = null;
 /** Drive of an address that is not on this page of the list. @type {import('./types.js').Drive | null} */
 let linked = null;
 let linkAsked = '';
@@ -102,6 +104,7 @@ function update(listing) {
   grownUp = listing.grown_up;
   atStation = listing.station;
   removable = listing.removable;
+  show(byId('datasets'), removable && listing.drives.length > 0);
   show(button('export-parquet'), listing.parquet);
   show(byId('moments'), listing.station);
   show(byId('weeks'), listing.station && !listing.to_search);
@@ -111,6 +114,7 @@ function update(listing) {
   if (listing.station) void station().then(() => moments?.update(listing.drivers));
   filter.update(listing.drivers);
   list.update(listing, filter.active);
+  datasets?.chosen();
   route();
 }
 
@@ -136,7 +140,7 @@ function lock({message, openedBy}) {
   list.clear();
   viewer.close();
   route();
-  for (const id of ['filter', 'moments', 'weeks', 'older', 'newer']) show(byId(id), false);
+  for (const id of ['filter', 'moments', 'weeks', 'datasets', 'older', 'newer']) show(byId(id), false);
   show(byId('unlock'), true);
   show(byId('seat'), openedBy !== 'password');
   if (openedBy !== 'password') return;
@@ -188,6 +192,13 @@ byId('unlock').addEventListener('submit', async (event) => {
   }
   await refresh();
 });
+byId('datasets').addEventListener('toggle', async () => {
+  const {DatasetMaker} = await import('./list/datasets.js');
+  datasets = new DatasetMaker({api: API, drives: () => list.ticked, station: atStation});
+}, {once: true});
+byId('list').addEventListener('change', () => datasets?.chosen());
+button('datasets-all').addEventListener('click', () => list.tickAll(true));
+button('datasets-none').addEventListener('click', () => list.tickAll(false));
 button('older').addEventListener('click', () => {
   void turn([...new Set([...befores, oldestMs])]);  // once, however often it is pushed
 });

@@ -45,6 +45,7 @@ export const STRINGS = {
   causes: (text) => Object.keys(t.recordings.causes).filter((cause) => [1, 2].some((times) =>
     STRINGS.stops({[cause]: times}).toLowerCase().includes(text.trim().toLowerCase()))),
   edit: (/** @type {string} */ name) => fill(t.recordings.edit, {name}),
+  intoDataset: (/** @type {string} */ name) => fill(t.recordings.datasetsTick, {name}),
   /** Files removed and kept. @param {number} gone @param {string} size @param {number} stay */
   sure: (gone, size, stay) => joined(
     gone ? counted(t.recordings.goes, gone, {size}) : '',

@@ -1,7 +1,7 @@
 // The shapes of /api/recordings (library/api/recordings_api.py, drives_api.py); for the type
 // checker only.
 
-import type { Export, ExportRequest, Text } from '../lib/types.js';
+import type { Dataset, DatasetRequest, Datasets, Export, ExportRequest, Text } from '../lib/types.js';
 
 /** A moment that the driver marked. `t` is seconds from the start of its file. */
 export interface Mark { t: number; text: string }
@@ -106,7 +106,15 @@ export interface Unit { timeS: number; key: boolean; unit: Uint8Array<ArrayBuffe
 /** Units from `loS` to before `hiS`; those before `loS` only lead up to them. */
 export interface Span { loS: number; hiS: number; units: Unit[] }
 
-export type { Export, ExportRequest };
+export type { Dataset, DatasetRequest, Datasets, Export, ExportRequest };
+/** Requests of datasets.js to the car. */
+export interface DatasetApi {
+  datasets: () => Promise<Datasets>;
+  beginDataset: (options: DatasetRequest) => Promise<Datasets>;
+  changeDataset: (name: string, verb: 'resume' | 'cancel' | 'remove') => Promise<Datasets>;
+  datasetFile: (name: string) => string;
+  unlock: (code: string) => Promise<unknown>;
+}
 /** Requests of exports.js to the car. */
 export interface ExportApi {
   begin: (options: ExportRequest) => Promise<Export>;

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    require("av", "pip install av", "raw")
+    require("av", "sudo apt install python3-av, or pip install av in a virtual environment", "raw")
     store, disk = open_store(arguments.store)
     session = session_of(arguments.session, store, disk, ReplicaLog(disk))
     paths = [arguments.store / segment.path for segment in store.listed(session)]

@@ -3,6 +3,7 @@
     /                            recordings.html of the car, the same modules
     /api/recordings...           as on the car: library/api/recordings_api.py
     POST, DELETE /api/recordings/drives/ID/recall   begins, cancels: replicas/recalls.py
+    /api/datasets                as on the car, in the state directory: datasets/api.py
     /api/status                  state of each car and remote, queues, recalls, disk usage
     /api/query                   SQL over all recordings: query_api.py
     /api/moments                 search by conditions, figures of each week: moments_api.py
@@ -22,6 +23,7 @@ import msgspec
 from aiohttp import web
 
 from fpvcar.access.rights import RecordingRights
+from fpvcar.datasets.api import DatasetsApi
 from fpvcar.http.languages import language_of
 from fpvcar.http.pages import HEADERS, Handler, errors_as_pages, page_response, refuse_foreign
 from fpvcar.http.prometheus_text import CONTENT_TYPE, exposition
@@ -88,6 +90,8 @@ class Page:
             self._rights,
         )
         recordings.add_to(app)
+        folder, downloads = self._state / "datasets", recordings.downloads
+        DatasetsApi(self._catalogue, downloads, self._rights, folder).add_to(app)
         app.router.add_get("/{path:.*}", _page)
         return app
 

@@ -1,4 +1,5 @@
 """Datasets for training, made of recordings: LeRobot v3.0 and Donkeycar tub v2.
 
-An extra for computers, `fpvcar[datasets]`; no part of a driving car imports it.
+An export runs in a process of its own, with the extra `fpvcar[datasets]`. A driving car imports
+only api.py, which starts such a process for the recordings page.
 """

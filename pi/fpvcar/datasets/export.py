@@ -9,35 +9,55 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
-from fpvcar.datasets import donkey, grid, lerobot
+from fpvcar.datasets import donkey, grid, lerobot, libraries
 from fpvcar.datasets.grid import Size, Span, Stretch
-from fpvcar.datasets.part import Episode, Part, Shape, opened
+from fpvcar.datasets.jobs import DatasetSummary
+from fpvcar.datasets.part import Episode, Part, Shape, opened, request_of
 from fpvcar.datasets.session import Session, state_columns
 from fpvcar.datasets.video import NumberedFrames
 from fpvcar.library.notes import Notes
 from fpvcar.library.titles import NAME as TITLES
 from fpvcar.library.titles import TitlesByFile
 from fpvcar.recordings import names
-from fpvcar.recordings.export.export import NOTE, File, Report, in_order, one_by_one, require
+from fpvcar.recordings.export.export import NOTE, File, Report, in_order, one_by_one
 from fpvcar.recordings.export.progress import Progress
 from fpvcar.recordings.mcap.parsing import RecordingError
-from fpvcar.runtime.units import SECOND_NS, counted
+from fpvcar.runtime.texts import Phrase
+from fpvcar.runtime.units import MB, SECOND_NS, counted
 
-INSTALL = "pip install av numpy pyarrow"
 TASK = "Drive the car"
 PICTURE_BYTES_PER_PIXEL, BLOCK = 0.3, 4096
 """Upper estimates of the bytes of an encoded picture, and of those that a small file takes more."""
 
 
+DATASET_FULL = Phrase(
+    "dataset_full",
+    "{name} needs up to {need_mb} MB, and {free_mb} MB are free in {folder}: make room, or choose "
+    "fewer drives or smaller pictures",
+)
+
+
+class Drive(msgspec.Struct, frozen=True):
+    """Part of recordings: names of files, and a UTC range within them in ns."""
+
+    files: list[str]
+    start_ns: int
+    end_ns: int
+
+
 class Settings(msgspec.Struct, frozen=True):
-    """Options of an export. `fps` 0: the camera's own rate; `size` None: the recorded one."""
+    """Options of an export. `fps` 0: the camera's own rate; `size` None: the recorded one.
+
+    `drives` limits the episodes to those of some drives; files may have others, too.
+    """
 
     kind: str
     fps: int = 0
@@ -46,6 +66,17 @@ class Settings(msgspec.Struct, frozen=True):
     marks: bool = False
     task: str = ""
     least_s: float = 1.0
+    drives: list[Drive] = []
+
+
+class Display(Protocol):
+    """Progress display of an export."""
+
+    def to(self, done: float, now_s: float) -> None:
+        """Update the number of bytes read so far."""
+
+    def end(self) -> None:
+        """Clear the display, so that a line can be printed."""
 
 
 def run(
@@ -59,12 +90,9 @@ def run(
     out = out.absolute()
     kept = out.with_name(f"{out.name}.part")
     try:
-        for module in ("av", "numpy", *(["pyarrow"] if settings.kind == "lerobot" else [])):
-            require(module, INSTALL, f"--{settings.kind}")
-        ordered = in_order(paths, report.say, report.lost)
-        inputs = [(str(file.path), file.size, file.start_ns) for file in ordered]
-        with opened(out, (settings, inputs)) as part:
-            summary = _Export(settings, ordered, part, report).run()
+        if install := libraries.use(settings.kind, program.split()[0]):
+            raise RecordingError(install)
+        summary = write(settings, out, paths, report, _bar)
     except RecordingError as fault:
         print(f"{program}: {fault}", file=sys.stderr)
         return 1
@@ -77,6 +105,39 @@ def run(
         verb = "accepted" if accept_losses else "--partial accepts that"
         report.out(f"recorded data is missing in {out}: {verb}")
     return report.status(accept_losses)
+
+
+def _bar(total: int) -> Progress:
+    return Progress(sys.stderr, total, time.monotonic())
+
+
+def write(
+    settings: Settings,
+    out: Path,
+    paths: Sequence[Path],
+    report: Report,
+    display: Callable[[int], Display],
+    reserve: int = 0,
+) -> DatasetSummary:
+    """Write a dataset, or continue it; return its summary. Raises RecordingError, OSError.
+
+    `display` makes the display of a number of bytes. `reserve` bytes of the disk stay free.
+    """
+    ordered = in_order(paths, report.say, report.lost)
+    inputs = [(str(file.path), file.size, file.start_ns) for file in ordered]
+    with opened(out, (settings, inputs)) as part:
+        return _Export(settings, ordered, part, report, display).run(reserve)
+
+
+def begun(out: Path) -> tuple[Settings, list[Path]]:
+    """Return options and recordings of an unfinished dataset. Raises RecordingError, OSError."""
+    try:
+        request = msgspec.json.decode(
+            request_of(out).read_bytes(), type=tuple[Settings, list[tuple[str, int, int]]]
+        )
+    except msgspec.DecodeError as fault:
+        raise RecordingError(f"{request_of(out)}: {fault}: delete its folder") from None
+    return request[0], [Path(path) for path, _, _ in request[1]]
 
 
 def needed_bytes(settings: Settings, size: int, seconds: float) -> int:
@@ -96,23 +157,28 @@ class _Export:
     """Run of an export, into a part that may already have episodes."""
 
     def __init__(
-        self, settings: Settings, ordered: Sequence[File], part: Part, report: Report
+        self,
+        settings: Settings,
+        ordered: Sequence[File],
+        part: Part,
+        report: Report,
+        display: Callable[[int], Display],
     ) -> None:
         self._settings, self._ordered = settings, ordered
         self._part, self._report = part, report
         self._total = 2 * sum(file.size for file in ordered)
-        self._progress = Progress(sys.stderr, self._total, time.monotonic())
+        self._progress = display(self._total)
         self._done = 0
         self._episodes = part.episodes()
         self._shape: Shape | None = None
         self._titles: dict[Path, TitlesByFile] = {}
 
-    def run(self) -> str:
+    def run(self, reserve: int) -> DatasetSummary:
         """Write the episodes that are missing, and the metadata; return a summary.
 
         Raises RecordingError, OSError.
         """
-        self._refuse_full()
+        self._refuse_full(reserve)
         if self._episodes:
             self._report.out(f"continuing after {counted(len(self._episodes), 'episode')}")
         says, part = self._report.out, self._part
@@ -153,17 +219,15 @@ class _Export:
                 files.append(file)
         return recordings
 
-    def _refuse_full(self) -> None:
+    def _refuse_full(self, reserve: int) -> None:
         """Raise RecordingError if the disk is too small."""
         seconds = sum(file.end_ns - file.start_ns for file in self._ordered) / SECOND_NS
         need = needed_bytes(self._settings, self._total // 2, seconds)
-        parent = self._part.out.parent
-        free = shutil.disk_usage(parent).free + self._part.size()
+        out = self._part.out
+        free = shutil.disk_usage(out.parent).free + self._part.size() - reserve
         if need > free:
-            raise RecordingError(
-                f"{self._part.out.name} needs up to {need / 1e6:,.0f} MB, and {parent} has "
-                f"{free / 1e6:,.0f} MB free: make room, take another disk, or a smaller --size"
-            )
+            texts = {"need_mb": f"{need / MB:.0f}", "free_mb": f"{max(0, free) / MB:.0f}"}
+            raise RecordingError(DATASET_FULL(name=out.name, folder=out.parent, **texts))
 
     def _tell(self, size: int) -> None:
         self._done += size
@@ -202,7 +266,8 @@ class _Export:
 
     def _stretches(self, session: Session) -> list[Stretch]:
         """Return the episodes of a recording; report its holes, and what is too short."""
-        spans, settings, say = session.spans, self._settings, self._report.say
+        settings, say = self._settings, self._report.say
+        spans = _of_drives(settings.drives, session)
         if settings.marks:
             spans = grid.marked(spans, session.marks)
         captures, least_ns = session.captures, settings.least_s * SECOND_NS
@@ -275,13 +340,24 @@ class _Export:
         return min(titles, key=lambda title: abs(title[0] - middle_s), default=(0.0, TASK))[1]
 
 
-def _summary(episodes: Sequence[Episode], shape: Shape) -> str:
-    frames = sum(episode.length for episode in episodes)
-    doubled = sum(episode.doubled for episode in episodes)
-    dropped = sum(episode.dropped for episode in episodes)
-    copied = sum(episode.copied for episode in episodes)
-    return (
-        f"{counted(len(episodes), 'episode')}, {counted(frames, 'frame')} at {shape.fps} fps "
-        f"({doubled:,} doubled, {dropped:,} dropped), {frames / shape.fps:,.1f} s; "
-        f"{copied} copied, {len(episodes) - copied} encoded"
+def _of_drives(drives: Sequence[Drive], session: Session) -> list[Span]:
+    """Return the drivers' spans in the chosen drives; all of them without a choice."""
+    names = {file.path.name for file in session.files}
+    own = [drive for drive in drives if not names.isdisjoint(drive.files)]
+
+    def chosen(span: Span) -> bool:
+        middle_ns = (span.start_ns + span.end_ns) // 2
+        return any(drive.start_ns <= middle_ns <= drive.end_ns for drive in own)
+
+    return list(filter(chosen, session.spans)) if drives else session.spans
+
+
+def _summary(episodes: Sequence[Episode], shape: Shape) -> DatasetSummary:
+    return DatasetSummary(
+        episodes=len(episodes),
+        frames=sum(episode.length for episode in episodes),
+        doubled=sum(episode.doubled for episode in episodes),
+        dropped=sum(episode.dropped for episode in episodes),
+        copied=sum(episode.copied for episode in episodes),
+        fps=shape.fps,
     )

@@ -60,6 +60,11 @@ class Episode(msgspec.Struct, frozen=True):
     statistics: dict[str, Any] = {}
 
 
+def request_of(out: Path) -> Path:
+    """Return the file that has the request of an unfinished dataset."""
+    return out.with_name(f"{out.name}.part") / "request.json"
+
+
 class Part:
     """Folder of one unfinished dataset. `request` describes its options and inputs."""
 
@@ -86,7 +91,7 @@ class Part:
             raise
 
     def _claim(self, request: object) -> None:
-        text, path = msgspec.json.encode(request), self.path / "request.json"
+        text, path = msgspec.json.encode(request), request_of(self.out)
         if not path.exists():
             files.write_whole(path, [text])
         elif path.read_bytes() != text:

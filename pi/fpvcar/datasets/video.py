@@ -5,7 +5,7 @@ av and numpy are of the extra `datasets`, and imported only when an episode is w
 
 import importlib
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import chain, pairwise
 from pathlib import Path
@@ -136,15 +136,31 @@ def sampled(path: Path, keys_only: bool) -> Iterator[Any]:
     av: Any = importlib.import_module("av")
     with av.open(str(path)) as file:
         stream = file.streams.video[0]
-        if keys_only:
-            stream.codec_context.skip_frame = "NONKEY"
-        apart_s, next_s = float(stream.duration * stream.time_base) / SAMPLES_MOST, 0.0
-        for picture in file.decode(stream):
-            if picture.time >= next_s:
-                next_s = picture.time + apart_s
-                width = min(SAMPLE_WIDTH, picture.width)
-                height = max(1, picture.height * width // picture.width)
-                yield picture.reformat(width, height, format="rgb24").to_ndarray()
+        spread = _spread(float(stream.duration * stream.time_base) / SAMPLES_MOST)
+        if keys_only:  # of a hundred, not of all
+            keys = (packet for packet in file.demux(stream) if packet.is_keyframe)
+            packets = [packet for packet in keys if spread(float(packet.pts * packet.time_base))]
+            pictures: Iterator[Any] = chain.from_iterable(map(stream.decode, [*packets, None]))
+        else:
+            pictures = (picture for picture in file.decode(stream) if spread(picture.time))
+        for picture in pictures:
+            width = min(SAMPLE_WIDTH, picture.width)
+            height = max(1, picture.height * width // picture.width)
+            yield picture.reformat(width, height, format="rgb24").to_ndarray()
+
+
+def _spread(apart_s: float) -> Callable[[float], bool]:
+    """Return a filter of times that passes one in each `apart_s`."""
+    next_s = 0.0
+
+    def takes(time_s: float) -> bool:
+        nonlocal next_s
+        if time_s < next_s:
+            return False
+        next_s = time_s + apart_s
+        return True
+
+    return takes
 
 
 def statistics(rows: Sequence[Sequence[float]]) -> dict[str, Any]:

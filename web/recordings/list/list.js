@@ -2,7 +2,7 @@
 
 import {t} from '../../lang/words.js';
 import {byId, make, setText, show} from '../../lib/dom.js';
-import {carOf, driveOf, driveNamed, isAway, marksOf, stem} from '../drives.js';
+import {carOf, driveOf, driveNamed, isAway, isUsable, marksOf, stem} from '../drives.js';
 import {STRINGS} from '../strings.js';
 import {driversText} from './filter.js';
 
@@ -20,6 +20,8 @@ export class DriveList {
     /** @type {Drive[]} */
     this.drives = [];
     this.drawn = '';
+    /** Drives that a dataset leaves out, by id. @type {Set<string>} */
+    this.left = new Set();
     /** Rows by content. @type {Map<string, HTMLElement>} */
     this.rows = new Map();
     /**
@@ -116,11 +118,40 @@ export class DriveList {
     const seen = drive.parts.find(({pictures}) => pictures > 0);
     link.append(this.frame(seen ?? drive.parts[0], drive), about);
     const card = make('div', '');
+    if (isUsable(drive)) card.append(this.tick(drive));
     card.append(link);
     if (editable) card.append(this.editButton(drive));
     const row = document.createElement('li');
     row.append(card);
     return row;
+  }
+
+  /** The drives that are ticked for a dataset. */
+  get ticked() {
+    return this.drives.filter((drive) => isUsable(drive) && !this.left.has(drive.id));
+  }
+
+  /** Ticks all drives of this page, or none. @param {boolean} on */
+  tickAll(on) {
+    for (const box of this.list.querySelectorAll('.choose input')) {
+      if (box instanceof HTMLInputElement && box.checked !== on) box.click();
+    }
+  }
+
+  /** @param {Drive} drive */
+  tick({id, title, startMs}) {
+    const box = document.createElement('input');
+    box.type = 'checkbox';
+    box.checked = !this.left.has(id);
+    box.setAttribute('aria-label', STRINGS.intoDataset(title || STRINGS.when(startMs)));
+    box.addEventListener('change', () => {
+      if (box.checked) this.left.delete(id);
+      else this.left.add(id);
+    });
+    const label = make('label', '');
+    label.className = 'choose';
+    label.append(box);
+    return label;
   }
 
   /** @param {Drive} drive */

@@ -98,20 +98,20 @@ class RecordingsApi:
         """Create the routes; `folder` may store an index of the recordings."""
         throttle = CpuThrottle(driven)
         rest = throttle.rest
-        self._repository: DriveRepository
+        self.repository: DriveRepository
         if callable(files):
             index = RecordingIndex(files, rest=rest, folder=folder)
-            self._repository = FolderRepository(index, folder, context.seat, rest)
+            self.repository = FolderRepository(index, folder, context.seat, rest)
         else:
-            self._repository = files
+            self.repository = files
         self._context = context
         self._cache = RecordingCache(clock_s, rest)
         self.downloads = Downloads(driven, clock_s)
         """Other senders of this folder's files use the same object, to share its thread and its
         rate."""
         self._rights = rights
-        self._drives = DrivesApi(self._repository, self.downloads, rights, context)
-        factory = JobFactory(self._repository, context.car, rest)
+        self._drives = DrivesApi(self.repository, self.downloads, rights, context)
+        factory = JobFactory(self.repository, context.car, rest)
         self._exports = ExportsApi(factory, self.downloads, rights, clock_s)
         self._closing: asyncio.TimerHandle | None = None
 
@@ -144,7 +144,7 @@ class RecordingsApi:
         paged = not request.query.keys().isdisjoint(PageQuery.__struct_fields__)
 
         def listed() -> bytes:
-            entries, more = self._repository.page(query.before, query.most)
+            entries, more = self.repository.page(query.before, query.most)
             answer = {"car": car, "seat": seat, "recordings": entries}
             return _json({**answer, "more": more} if paged else answer)
 
@@ -216,10 +216,10 @@ class RecordingsApi:
         name = request.match_info["name"]
 
         def find() -> tuple[Path, bool]:
-            path = self._repository.paths([name]).get(name)
+            path = self.repository.paths([name]).get(name)
             if path is None:
                 raise refused(web.HTTPNotFound, RECORDING_GONE)
-            return path, self._repository.writing(path)
+            return path, self.repository.writing(path)
 
         return await self.downloads.in_thread(answering(find))
 

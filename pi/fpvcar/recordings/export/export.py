@@ -248,7 +248,8 @@ def _write(
             film = Mp4Export(lambda: report.judged(next(passes)))
             return _write_film(film, new, progress, report)
     if kind == "parquet":
-        require("pyarrow", "pip install pyarrow, or take --csv", "--parquet")
+        install = "take --csv, or pip install pyarrow in a virtual environment"
+        require("pyarrow", f"{install} (Debian has no package of it)", "--parquet")
     file = ParquetFile if kind == "parquet" else CsvFile
     with contextlib.closing(first_pass):
         rows, unread = write_tables(

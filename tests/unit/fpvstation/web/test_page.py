@@ -12,6 +12,7 @@ from testkit.base_station.stored import put
 from testkit.mcaps import McapFile
 from testkit.recordings import NAME, drive_messages
 
+from fpvcar.access.rights import RecordingRights
 from fpvcar.library.drive_repository import DriveBusy
 from fpvcar.library.drives import DriveFilter
 from fpvcar.runtime.texts import VERBATIM
@@ -83,6 +84,34 @@ async def test_delete_without_a_password_is_refused(page: Page, tmp_path: Path) 
             assert answer.status == 401
             assert answer.headers["X-Opened-By"] == "password"
     assert len(list(tmp_path.glob("*/*/*/*.mcap"))) == 2
+
+
+async def test_datasets_without_a_password_are_listed_only(page: Page, tmp_path: Path) -> None:
+    page._state = tmp_path
+    async with ask(page) as client:
+        listed = await (await client.get("/api/datasets")).json()
+        assert (listed["datasets"], listed["path"]) == ([], f"{tmp_path}/datasets")
+        assert (await client.post("/api/datasets", json={})).status == 401
+
+
+async def test_recordings_of_two_cars_become_one_dataset(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page._state = tmp_path / "state"
+    monkeypatch.setattr(RecordingRights, "let_grown_up", lambda *_: None)
+    drive = {"files": [NAME, OTHER], "from_ms": 0.0, "to_ms": 1e15}
+    async with ask(page) as client:
+        request = {"name": "both", "kind": "donkey", "drives": [drive]}
+        assert (await client.post("/api/datasets", json=request)).status == 201
+        for _ in range(1500):
+            listed = await (await client.get("/api/datasets")).json()
+            (dataset,) = listed["datasets"]
+            if dataset["state"] != "working":
+                break
+            await asyncio.sleep(0.02)
+        assert dataset["state"] == "ready", dataset
+        assert dataset["summary"]["frames"] > 100
+    assert (tmp_path / "state/datasets/both/manifest.json").exists()
 
 
 async def test_foreign_host_or_origin_is_refused(page: Page) -> None:
