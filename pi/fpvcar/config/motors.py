@@ -184,6 +184,12 @@ class HatServo(ServoMotor, frozen=True, kw_only=True, tag="hat-servo"):
         return self.channel
 
 
+NEUTRAL_OFF_US = 50.0
+"""Largest distance of a calibrated neutral pulse from the profile's, which the parts that stop the
+car without `run` send."""
+DEAD_BAND_MOST_US = 150.0
+ROUNDED_US = 1e-3
+"""Tolerance for a pulse that travels as f32."""
 PulseUs = Annotated[float, Meta(ge=1000, le=2000)]
 LOSS_S = 0.3
 """Longest time for which an ESC may run on without pulses, where no process can send neutral."""
@@ -201,7 +207,7 @@ class EscMotor(Motor, frozen=True):
     """Pulse of full throttle forward, as taught to the ESC."""
     reverse_us: PulseUs = 1000.0
     """Pulse of full throttle backward, as taught to the ESC."""
-    dead_band_us: Annotated[float, Meta(ge=0, le=150)] = 40.0
+    dead_band_us: Annotated[float, Meta(ge=0, le=DEAD_BAND_MOST_US)] = 40.0
     """Distance from neutral at which the wheels begin to turn."""
     arm_s: Annotated[float, Meta(ge=1, le=10)] = 1.0
     """Time of neutral pulses before the first throttle, and again after a gap in the pulses."""
@@ -226,6 +232,18 @@ class EscMotor(Motor, frozen=True):
     def top(self) -> float:
         """Largest share of full throttle that is sent."""
         return self.limit if self.esc_loss_s <= LOSS_S else min(self.limit, UNSURE_LIMIT)
+
+    def refuse_pulses(self, neutral_us: float, dead_band_us: float) -> None:
+        """Raise ConfigError for calibrated pulses too far from this profile's."""
+        if not abs(neutral_us - self.neutral_us) <= NEUTRAL_OFF_US + ROUNDED_US:  # NaN, too
+            raise ConfigError(
+                f"motors.drive.neutral_us = {neutral_us:g}: expected at most {NEUTRAL_OFF_US:g} "
+                f"from {self.neutral_us:g}, that of the profile; change it there, then restart"
+            )
+        if not 0.0 <= dead_band_us <= DEAD_BAND_MOST_US:
+            raise ConfigError(
+                f"motors.drive.dead_band_us = {dead_band_us:g}: expected 0 to {DEAD_BAND_MOST_US:g}"
+            )
 
 
 class Esc(EscMotor, frozen=True, kw_only=True, tag="esc"):
