@@ -339,10 +339,13 @@ class Motors(Section, frozen=True):
             return gpio, device
         return gpio, device, round(esc.neutral_us)
 
-    def chip_stop(self, bus: int, address: int) -> ChipStop:
-        """Return bus and address of the PCA9685, and channel and neutral pulse of an ESC."""
+    def chip_stop(self, hat: "Pca9685") -> ChipStop:
+        """Return bus and address of the PCA9685, and of an ESC channel and neutral pulse, for a
+        chip whose clock is 25 MHz."""
         esc = self.esc
-        return (bus, address) if esc is None else (bus, address, esc.output, round(esc.neutral_us))
+        if esc is None:
+            return hat.bus, hat.address
+        return hat.bus, hat.address, esc.output, round(esc.neutral_us * hat.clock)
 
 
 class Pca9685(Section, frozen=True):
@@ -355,6 +358,10 @@ class Pca9685(Section, frozen=True):
     pwm_hz: Annotated[int, Meta(ge=24, le=1526)] | None = None
     """Frequency of all 16 outputs, as they share one prescaler. The default is 50 with a servo,
     which needs 40 to 60, and otherwise 1526: motors at 50 Hz growl and draw more."""
+    clock: Annotated[float, Meta(ge=0.85, le=1.15)] = 1.0
+    """Speed of the chip's own oscillator as a share of 25 MHz: some run several per cent off, and
+    all pulses with them. `fpvcar hil` measures it (`pca9685-clock`). By a meter, it is this value
+    times the pulse that was set, divided by the measured one."""
     oe: Gpio | None = None
     """Output to the chip's OE, if it is wired, with 1 kΩ from there to 3.3 V: it stops the
     motors when the bus fails."""

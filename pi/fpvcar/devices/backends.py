@@ -283,7 +283,8 @@ def open_servos(profile: Profile) -> Iterator[tuple[Pins | None, Pins | None]]:
         except I2cError as fault:
             raise PinsLost(SAYS(place="PCA9685", reason=fault)) from None
         # a board of motors on the same chip has initialised it
-        board = Pca9685(device, profile.hat_hz(), fresh=not profile.motors.on_hat)
+        fresh, clock = not profile.motors.on_hat, profile.pca9685.clock
+        board = Pca9685(device, profile.hat_hz(), fresh, clock)
         yield pins, board
 
 
