@@ -326,6 +326,19 @@ def answering(bus: int, addresses: Sequence[int]) -> list[int]:
     return answered
 
 
+def pca9685s(bus: int, addresses: Sequence[int]) -> list[int]:
+    """Return the addresses at which a PCA9685 answers on a bus of the kernel."""
+    from fpvcar.devices.chips.pca9685 import is_pca9685
+    from fpvcar.devices.linux.i2c import SmbusI2c
+
+    found = []
+    for address in addresses:
+        with contextlib.suppress(I2cError), contextlib.closing(SmbusI2c(bus, address)) as device:
+            if is_pca9685(device):
+                found.append(address)
+    return found
+
+
 def pin_release(profile: Profile) -> Callable[[], str]:
     """Return a function that turns the motor pins to inputs past a pin daemon of this computer. It
     returns an error text or "". It does nothing for a HAT, another computer, or the kernel's pins,

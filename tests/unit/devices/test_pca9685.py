@@ -7,9 +7,19 @@ from testkit.pins.hat import Wire, hat
 from testkit.profiles import profile_of
 
 from fpvbench import soc as chips
+from fpvbench.chips.i2c import Bus
+from fpvbench.chips.ina219 import battery_monitor
+from fpvbench.chips.pca9685 import motor_hat
 from fpvbench.world.bridge import Bridge, ServoState, Wiring, hat_pulse_us
 from fpvcar.config import HatServo, MotorHat, Motors
-from fpvcar.devices.chips.pca9685 import Pca9685, all_off, end_pulses, frequency_hz, prescale
+from fpvcar.devices.chips.pca9685 import (
+    Pca9685,
+    all_off,
+    end_pulses,
+    frequency_hz,
+    is_pca9685,
+    prescale,
+)
 from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.linux import pins_off
 from fpvcar.devices.motors.bridge import motor_driver
@@ -195,6 +205,18 @@ def test_neutral_of_a_stop_has_its_width_on_a_chip_whose_clock_is_off(
     first_us, none_us, helper_us = seen[-3:]
     assert none_us == 0.0
     assert (first_us, helper_us) == pytest.approx((1500.0, 1500.0), abs=3.5)
+
+
+def test_chip_is_told_from_an_ina219_without_a_write(wired: tuple[chips.Soc, Wire]) -> None:
+    soc, _ = wired
+    bus = Bus(*motor_hat(soc, 0x41), battery_monitor(soc, address=0x40))
+    board, meter = Wire(bus, 0x41), Wire(bus, 0x40)
+    assert is_pca9685(board) and not is_pca9685(meter)
+    assert not any(data for _, data in (*board.writes, *meter.writes))
+    Pca9685(board, 50).servo(1, 1500.0)
+    assert is_pca9685(board), "also while it makes pulses"
+    with pytest.raises(I2cError):
+        is_pca9685(Wire(bus, 0x44))
 
 
 def test_chip_answers_all_call_and_general_reset(wired: tuple[chips.Soc, Wire]) -> None:

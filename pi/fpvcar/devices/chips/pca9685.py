@@ -17,6 +17,7 @@ RESTART = 0x80  # MODE1, written as 1: the outputs go on as before SLEEP
 MODE1, MODE2, LED0, ALL_OFF_H, PRE_SCALE = 0x00, 0x01, 0x06, 0xFD, 0xFE
 AUTO_INCREMENT, SLEEP = 0x20, 0x10  # MODE1; ALLCALL and SUB1-3 stay 0
 TOTEM_POLE = 0x04  # MODE2; OUTNE 00: low while OE is high; OCH 0: change at STOP
+SUBADR = {0x02: 0xE2, 0x03: 0xE4, 0x04: 0xE8}
 FULL = 0x10  # bit 4 of ON_H: always on; of OFF_H: always off, which wins
 STEPS = 4096
 CLOCK_HZ = 25_000_000
@@ -33,6 +34,13 @@ def prescale(hz: float, clock: float = 1.0) -> int:
 def frequency_hz(scale: int, clock: float = 1.0) -> float:
     """Return the frequency of a PRE_SCALE."""
     return clock * CLOCK_HZ / (STEPS * (scale + 1))
+
+
+def is_pca9685(device: I2cDevice) -> bool:
+    """Return whether SUBADR1 to SUBADR3 have their values after power-on, which nobody changes
+    (table 4). An INA219 at the same address has a voltage, a power and a current there. Writes
+    nothing. Raises I2cError."""
+    return all(device.read(register, 1)[0] == value for register, value in SUBADR.items())
 
 
 def all_off(device: I2cDevice) -> None:
