@@ -15,8 +15,8 @@ from fpvcar.config import EscMotor
 ARMS_S = 0.9
 """Neutral after which it is armed: a little less than the shortest `arm_s` of a profile."""
 STANDS_US, EARLY_US = 15.0, 10.0
-"""Least distance from neutral within which the motor stands, and the one by which it turns before
-the dead band."""
+"""Least distance from neutral within which the motor stands. It turns EARLY_US before the end of
+its dead band."""
 SHORT_US, LONG_US = 900.0, 2100.0
 """Widths beyond which a pulse is a stub, or no pulse of a servo."""
 log = logging.getLogger("world")

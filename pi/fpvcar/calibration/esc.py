@@ -99,8 +99,8 @@ class DeadBandUs(Step):
         self._try(0.0)
 
     def _try(self, base_us: float) -> None:
-        """Begin above `base_us`, which is the dead band meanwhile: a small wish then gives a pulse
-        just above it."""
+        """Begin a search above `base_us`. With that dead band a small wish gives a pulse just above
+        it."""
         self._base_us, self._level_us = base_us, base_us + STEP_US
         self._levels.clear()
         self._since_s = None

@@ -37,9 +37,11 @@ def frequency_hz(scale: int, clock: float = 1.0) -> float:
 
 
 def is_pca9685(device: I2cDevice) -> bool:
-    """Return whether SUBADR1 to SUBADR3 have their values after power-on, which nobody changes
-    (table 4). An INA219 at the same address has a voltage, a power and a current there. Writes
-    nothing. Raises I2cError."""
+    """Return whether SUBADR1 to SUBADR3 have their values after power-on (table 4).
+
+    Drivers leave these registers alone. An INA219 at the same address has a voltage, a power and a
+    current there. Writes nothing. Raises I2cError.
+    """
     return all(device.read(register, 1)[0] == value for register, value in SUBADR.items())
 
 
