@@ -21,12 +21,13 @@ from fpvbench import kernel
 from fpvbench import soc as chip
 from fpvbench.outside import drive
 from fpvbench.supervisor import emulated_pins
-from fpvcar.config import Profile, profiles
+from fpvbench.world.bridge import Wiring
+from fpvcar.config import EscMotor, HatEsc, Profile, profiles
 from fpvcar.devices.pins import Edges
 from fpvcar.hil import browsers
 from fpvcar.hil.driver import wait_for
 from fpvcar.hil.gpio_rig import Rig
-from fpvcar.hil.pin_recorder import Scope
+from fpvcar.hil.pin_recorder import EscDuties, Scope
 from fpvcar.hil.results import RigKind
 from fpvcar.hil.rig import MissingPart
 from fpvcar.runtime import pdeathsig
@@ -34,6 +35,10 @@ from fpvcar.runtime import pdeathsig
 READY_S, END_S, BACK_S, FOUND_S = 40.0, 15.0, 15.0, 20.0
 TARGET_M, SLOWLY, STANDS_MPS = 0.9, 0.5, 0.001
 LOWEST, HIGHEST = 21000, 31000
+KERNEL_US = 20_000
+"""Period of the kernel's PWM for a servo."""
+LATE_US = 60_000
+"""Age beyond which an edge of the PCA9685 is dropped: pigpiod keeps those of 120 ms."""
 SCREEN_S, SAMPLE_S = 0.09, 0.0005
 """Delay of the simulated light sensor, and the interval at which it samples the LED."""
 STRIP = 'camera.source = "strip"'
@@ -58,10 +63,18 @@ def free_ports(count: int) -> list[int]:
     raise OSError(f"no {count} free ports from {lowest} to {HIGHEST}")
 
 
+def pulsed_by_chip(profile: Profile) -> bool:
+    """Return whether a PCA9685 or the kernel's PWM makes the pulses of an ESC. The pin daemon
+    does not see them, so the rig plays them on the input."""
+    esc = profile.motors.esc
+    return esc is not None and (isinstance(esc, HatEsc) or esc.output in profile.pins.pwm)
+
+
 def wires(profile: Profile) -> Iterator[tuple[int, int]]:
     """Yield the pairs of pins that a rig wires together."""
     rig = profile.rig
-    yield from zip(profile.motor_pins(), rig.loops, strict=False)
+    if not pulsed_by_chip(profile):
+        yield from zip(profile.motor_pins(), rig.loops, strict=False)
     if rig.out is not None and rig.back is not None:
         yield rig.out, rig.back
     if rig.echo is not None:
@@ -118,6 +131,8 @@ class BenchRig(Rig):
         super().__init__(profiles.load(profile, overrides), port, person)
         self._runtime = runtime
         self._soc = chip.attach(runtime / "soc")
+        motors, hat = self.profile.motors, self.profile.pca9685
+        self._wiring = Wiring(motors, hat.oe, self.profile.hat_hz())
 
     def lacks(self, part: str) -> str:
         """Return the reason why a part is missing."""
@@ -129,7 +144,13 @@ class BenchRig(Rig):
     def scope(self) -> Iterator[Scope]:
         """Poll the emulated chip itself: it outlives every daemon."""
         pins = [self._soc.pin[gpio] for gpio in self.profile.motor_pins()]
-        with Scope(lambda: tuple(pin.duty() for pin in pins)) as scope:
+        esc = self.profile.motors.esc
+        poll = (
+            (lambda: tuple(pin.duty() for pin in pins))
+            if esc is None
+            else EscDuties(lambda: self._wiring.pulse_us(esc, self._soc), esc)
+        )
+        with Scope(poll) as scope:
             yield scope
 
     def signal(self, unit: str, number: signal.Signals) -> int:
@@ -143,9 +164,11 @@ class BenchRig(Rig):
 
     @contextlib.contextmanager
     def edges(self, gpios: Sequence[int], by: Profile | None = None) -> Iterator[Edges]:
-        """Read edges; the light sensor's are simulated."""
-        rig = self.profile.rig
+        """Read edges; those of the light sensor, and of an output of a PCA9685, are simulated."""
+        rig, esc = self.profile.rig, self.profile.motors.esc
         with contextlib.ExitStack() as stack:
+            if esc and pulsed_by_chip(self.profile) and set(rig.loops[:1]) & set(gpios):
+                stack.enter_context(self._chip_pulses(esc, rig.loops[0]))
             if rig.led is not None and rig.photodiode is not None and rig.photodiode in gpios:
                 stack.enter_context(self._screen(rig.led, rig.photodiode))
             yield stack.enter_context(super().edges(gpios, by))
@@ -167,6 +190,32 @@ class BenchRig(Rig):
                 if due and now_s >= due[0][0]:
                     drive(self._soc, photodiode, due.popleft()[1])
 
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            end.set()
+            thread.join()
+
+    @contextlib.contextmanager
+    def _chip_pulses(self, esc: EscMotor, gpio: int) -> Iterator[None]:
+        """Drive a pin as the output of a chip, with the period of its own clock."""
+        end = threading.Event()
+
+        def follow() -> None:
+            start_us = time.monotonic_ns() // 1000
+            while not end.is_set():
+                on_chip = isinstance(esc, HatEsc)
+                start_us += round(self._soc.hat.period_us()) if on_chip else KERNEL_US
+                late_us = time.monotonic_ns() // 1000 - start_us
+                width_us = round(self._wiring.pulse_us(esc, self._soc))
+                if width_us and late_us < LATE_US:
+                    drive(self._soc, gpio, 1, start_us)
+                    drive(self._soc, gpio, 0, start_us + width_us)
+                end.wait(max(0.0, -late_us / 1e6))
+
+        drive(self._soc, gpio, 0)
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()
         try:
@@ -240,15 +289,22 @@ class BenchRig(Rig):
 
 @contextlib.contextmanager
 def bench(
-    profile: Path, overrides: Overrides, home: Path, person: bool = False, pins: str = ""
+    profile: Path,
+    overrides: Overrides,
+    home: Path,
+    person: bool = False,
+    pins: str = "",
+    really: Overrides = (),
 ) -> Iterator[BenchRig]:
-    """Start a bench and yield it when it is ready; stop it afterwards. `pins`: as its option.
-    Raises OSError with the last lines of its log."""
+    """Start a bench and yield it when it is ready; stop it afterwards. `pins`, `really`: as its
+    options. Raises OSError with the last lines of its log."""
     port, _, pigpio_port = free_ports(3)
     runtime, log = home / "run", home / "log"
     lines = (STRIP, f"pins.port = {pigpio_port}", *overrides)
     lines += tuple(emulated_pins(profiles.load(profile, lines), pins))
-    wire_options = [f"--wire={first},{second}" for first, second in wires(profiles.load(profile))]
+    wire_options = [
+        f"--wire={first},{second}" for first, second in wires(profiles.load(profile, lines))
+    ]
     argv = [
         sys.executable,
         "-m",
@@ -257,6 +313,7 @@ def bench(
         f"--port={port}",
         f"--profile={profile}",
         *(f"--set={line}" for line in lines),
+        *(f"--really={line}" for line in really),
         *wire_options,
     ]
     env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime)}

@@ -11,6 +11,7 @@ keeps a PWM running after the death of pigpiod. Each field has one writer:
     world                   world                               camera, I2C models
     hat                     PCA9685 model, pinctrl stand-in     world
     hat broken              any player of the world             PCA9685 model
+    hat off_percent         world                               world, rig of hil
 
 Every field is naturally aligned, so stores are atomic. The world's block is guarded by
 a sequence number that is odd during a write.
@@ -129,8 +130,11 @@ class Hat(ctypes.Structure):
         ("registers", ctypes.c_uint8 * 256),
         ("steps", ctypes.c_uint16 * HAT_OUTPUTS),
         ("broken", ctypes.c_uint8),
+        ("off_percent", ctypes.c_float),
     ]
     broken: int
+    off_percent: float
+    """Percentage by which the oscillator is faster than 25 MHz."""
 
     def reset(self) -> None:
         """Reset as after power on: asleep, all outputs off (table 4 and following)."""
@@ -158,7 +162,7 @@ class Hat(ctypes.Structure):
     def period_us(self) -> float:
         """Return the period of all outputs, by the prescaler."""
         scale: int = self.registers[0xFE]
-        return HAT_STEPS * (scale + 1) / 25.0
+        return HAT_STEPS * (scale + 1) / (25.0 + 0.25 * self.off_percent)
 
     def _steps(self, output: int) -> int:
         on_l, on_h, off_l, off_h = self.registers[6 + 4 * output : 10 + 4 * output]

@@ -142,7 +142,8 @@ class Driving:
     ) -> None:
         profile, self.changed = settings.profile, asyncio.Event()
         rescue = Rescue(profile, helper=runtime / SOCKET)
-        self.wheels = WheelsClient(runtime / "wheels.sock", rescue)
+        self.wheels = WheelsClient(runtime / "wheels.sock", rescue, settings.written)
+        self.wheels.tune(profile)
         self.control = Control(
             profile,
             wheels=self.wheels,
@@ -183,7 +184,11 @@ class Car:
         self.cameras = Cameras(camera, stream, self.sessions, profile.gate.blind_s)
         self.driving = Driving(settings, self.cameras, sensors, self.feed, options.runtime)
         settings.tuner.tuned.subscribe(
-            self.driving.control.tune, sensors.ranges.tune, sensors.battery.tune, self.recorder.tune
+            self.driving.wheels.tune,  # first: the next tick of the gate sends both
+            self.driving.control.tune,
+            sensors.ranges.tune,
+            sensors.battery.tune,
+            self.recorder.tune,
         )
 
 

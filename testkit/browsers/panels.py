@@ -6,17 +6,44 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from testkit.browsers.seat import go_on, open_menu, until
+from testkit.browsers.seat import go_on, grown_up, open_menu, until
+from testkit.harness import RunningBench
 
 STEP = "fetch('/api/calibration/step').then((answer) => answer.json())"
 ROUTE = "**/api/doctor"
 SAYS = "document.querySelector('#doctor [role=status]')?.textContent"
+NEWS = "document.querySelector('[data-testid=calibration-news]')?.textContent"
 LONG_S = 60.0
 
 
 def one(page: Page, name: str) -> Any:
     """Return a part of the calibration by its test id."""
     return page.locator(f'#calibration [data-testid="{name}"]')
+
+
+def seated(page: Page, url: str) -> None:
+    """Open the page at the wheel of a car that may drive."""
+    page.goto(url)
+    until(page, "window.fpvcar?.state?.role === 'driver'", LONG_S)
+    go_on(page)
+
+
+def calibrating(page: Page, bench: RunningBench) -> None:
+    """Open the list of steps, for a grown-up at the wheel."""
+    seated(page, bench.url)
+    grown_up(page, bench)
+    until(page, "fetch('/api/calibration').then(({ok}) => ok)")  # the code's cookie has come
+    open_menu(page, "car")
+    page.locator("#calibrate").click()
+    one(page, "begin-speed").wait_for()
+
+
+def kept(page: Page) -> None:
+    """Keep the results, which begins the next step, and return to the list."""
+    one(page, "calibration-keep").click()
+    until(page, f"{NEWS} === 'Kept.'")
+    one(page, "calibration-all").click()
+    one(page, "calibration-start").wait_for()
 
 
 def begun(page: Page, step: str) -> None:

@@ -9,7 +9,7 @@ from fpvbench.world.bridge import CHIPS, Bridge
 from fpvcar.config import AnyMotor, DcMotor, Profile, profiles
 from fpvcar.devices.pins import PinsFault
 from fpvcar.wheels.controller import Wheels
-from fpvcar.wire.wheels import Answer, Setpoint, Status, WheelsReason, pack_setpoint
+from fpvcar.wire.wheels import Answer, EscPulses, Setpoint, Status, WheelsReason, pack_setpoint
 from testkit.pins.fake_pins import FakeBoard, FakePins, PlayedAccess
 
 MS = 1_000_000
@@ -40,6 +40,7 @@ class Car:
         self.refuse: PinsFault | None = None
         self.wheels = Wheels(profile, PlayedAccess(self._connect, self._alarm, self._free))
         self.seq = 0
+        self.pulses: EscPulses | None = None
         self.wheels.tick(self.now_ns)
 
     def watch(self) -> None:
@@ -62,7 +63,7 @@ class Car:
     def packet(self, drive: float, ahead_ms: float = 100, steer: float = 0.0) -> bytes:
         self.seq += 1
         deadline_ns = self.now_ns + int(ahead_ms * MS)
-        return pack_setpoint(Setpoint(self.seq, deadline_ns, (drive, steer)))
+        return pack_setpoint(Setpoint(self.seq, deadline_ns, (drive, steer), self.pulses))
 
     def send(self, *packets: bytes) -> list[Answer]:
         return self.wheels.receive(packets, self.now_ns)

@@ -18,6 +18,7 @@ from fpvcar.wire.wheels import (
     ANSWER,
     SETPOINT,
     Answer,
+    EscPulses,
     Setpoint,
     Status,
     WheelsReason,
@@ -121,12 +122,17 @@ def setpoints() -> dict[str, Any]:
         Setpoint(1, 123_456_789_012, (0.5, -0.25)),
         Setpoint(2**32 - 1, 2**64 - 1, (1.0, -1.0, 0.0, 0.125)),
         Setpoint(0, 0, (0.0,)),
+        Setpoint(7, 123_456_789_012, (0.0, 0.5), EscPulses(1530.0, 62.5)),
     ]
+    tuned = pack_setpoint(good[-1])
     first, pack = pack_setpoint(good[0]), SETPOINT.pack
     refused = [
         b"",
         first[:-1],
         first + b"\x00",
+        tuned[:-1],
+        tuned[: SETPOINT.size],
+        tuned[:1] + b"\x01" + tuned[2:],
         b"\x02" + first[1:],
         first[:1] + b"\x02" + first[2:],
         pack(1, 1, 0, 1, 1, 0, 0, 0, 0),
@@ -144,6 +150,7 @@ def setpoints() -> dict[str, Any]:
                     "seq": one.seq,
                     "deadline_ns": str(one.deadline_ns),
                     "duties": list(one.duties),
+                    "pulses": one.pulses,
                 },
             }
             for one in good

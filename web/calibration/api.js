@@ -17,7 +17,7 @@ import {askJson} from '../lib/http.js';
  *   words?: string[], runs?: (SpeedRun | StraightRun)[], setting?: number, side?: string,
  *   centre_us?: number, left_deg?: number, right_deg?: number, throttle?: number,
  *   shares?: Record<string, number>, range_m?: number | null, target_m?: number, near?: boolean,
- *   volts?: number | null, ohm?: number, needs_ohm?: number, watts?: number}} Step
+ *   volts?: number | null, pulse_us?: number, ends_us?: [number, number], ohm?: number, needs_ohm?: number, watts?: number}} Step
  */
 
 /** @param {string} path @param {string} [method] */

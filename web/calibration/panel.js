@@ -21,7 +21,7 @@ const ASK_MS = 100;
 const LEFT_AT = 'calibration';
 /** @type {[keyof typeof t.calibration.groups, string[]][]} */
 const GROUPS = [
-  ['floor', ['resistor']], ['air', ['direction', 'dead_band', 'ends']], ['floor', ['straight', 'speed']],
+  ['floor', ['resistor']], ['air', ['neutral', 'direction', 'dead_band', 'dead_band_us', 'ends']], ['floor', ['straight', 'speed']],
   ['still', ['distance', 'battery']],
 ];
 
@@ -209,7 +209,7 @@ export class Calibration {
       view.setCanMove(this.hold.canMove);
       this.motion = new Motion();
       this.looks = this.told = false;
-      if (kind === 'dead_band') {
+      if (kind.startsWith('dead_band')) {
         view.answers.append(check(t.calibration.camera, false, (on) => { this.looks = on; }, 'calibration-camera'));
       }
       this.place.replaceChildren(view.element);
@@ -255,7 +255,7 @@ export class Calibration {
 
   /** Watches the picture if that option is on. @param {StepView} view @param {Step} step */
   async watch(view, step) {
-    const tries = step.kind === 'dead_band' && ['coarse', 'fine'].includes(step.phase);
+    const tries = step.kind.startsWith('dead_band') && ['coarse', 'fine', 'first', 'second'].includes(step.phase);
     const grey = this.looks && tries ? grab() : null;
     if (!grey) return;
     const {held} = this.hold;

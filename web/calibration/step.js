@@ -10,11 +10,12 @@ import {STRINGS} from './strings.js';
 /** Resolves to false if the car refused. @typedef {(word: string, figures?: number[]) => Promise<boolean>} Say */
 
 /** Steps for which nothing moves. */
-const STILL = ['distance', 'battery'];
+const STILL = ['distance', 'battery', 'neutral'];
 const THROTTLES = [0.3, 0.6, 1, -0.3, -0.6];
 /** Phases that wait for a person's answer. @type {Record<string, string[]>} */
 const ASKS = {
   direction: ['asks', 'right', 'turn_round', 'settled'], dead_band: ['coarse', 'fine'],
+  neutral: ['asks', 'far', 'stopped', 'right', 'done'], dead_band_us: ['first', 'second'],
   ends: ['hold'], straight: ['asks'], speed: ['hold', 'drives', 'again', 'short', 'done'],
   distance: ['looks', 'asks', 'again', 'done'], battery: ['asks', 'done'],
 };
@@ -187,6 +188,8 @@ export class StepView {
   figures(step) {
     switch (step.kind) {
       case 'dead_band': return STRINGS.duty(step);
+      case 'neutral':
+      case 'dead_band_us': return STRINGS.pulse(step);
       case 'ends': return STRINGS.servo(step, this.screens[this.at] ?? '');
       case 'straight': return STRINGS.setting(step);
       case 'distance': return STRINGS.sees(step.range_m);
@@ -203,8 +206,10 @@ export class StepView {
     const many = (/** @type {string[]} */ all) => row(all.map((word) => answer(word)), 'row answers');
     switch (step.kind) {
       case 'resistor': return many([]);
-      case 'direction': return many(step.words ?? []);
-      case 'dead_band': return many(['turns']);
+      case 'direction':
+      case 'neutral': return many(step.words ?? []);
+      case 'dead_band':
+      case 'dead_band_us': return many(['turns']);
       case 'battery': return row([onScreen('kind', row(['lithium', 'nimh', 'line'].map((word) =>
         actionButton(STRINGS.answer(word), () => {
           void this.tell(word);

@@ -1,7 +1,7 @@
 /** Texts of the calibration, from lang/. */
 
 import {counted, dates, exact, listed, named, titled} from '../lang/forms.js';
-import {t, fill, number, percent, unit} from '../lang/words.js';
+import {t, fill, joined, number, percent, unit} from '../lang/words.js';
 
 /** @import {Step, SpeedRun, StraightRun, Value} from './api.js' */
 
@@ -47,6 +47,11 @@ export const STRINGS = {
     return by ? fill(t.calibration.powerBy, {power, who: named(t.calibration.by, by) ?? t.calibration.by.you})
       : fill(t.calibration.power, {power});
   },
+  /** @param {Step} step of an ESC */
+  pulse: ({pulse_us: us = 0, by, ends_us: ends}) => joined(
+    fill(t.calibration.pulse, {pulse: amount('_us', us)}),
+    by ? named(t.calibration.by, by) ?? '' : '',
+    ends ? fill(t.calibration.pulseEnds, {low: amount('_us', Math.min(...ends)), high: amount('_us', Math.max(...ends))}) : ''),
   /**
    * Cause that keeps the car from the step's wish; '' for a stop, which the seat's card shows.
    * @param {import('./api.js').HeldBack} back

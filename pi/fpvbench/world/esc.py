@@ -14,8 +14,9 @@ from fpvcar.config import EscMotor
 
 ARMS_S = 0.9
 """Neutral after which it is armed: a little less than the shortest `arm_s` of a profile."""
-STANDS_US = 15.0
-"""Distance from neutral within which the motor stands."""
+STANDS_US, EARLY_US = 15.0, 10.0
+"""Least distance from neutral within which the motor stands. It turns EARLY_US before the end of
+its dead band."""
 SHORT_US, LONG_US = 900.0, 2100.0
 """Widths beyond which a pulse is a stub, or no pulse of a servo."""
 log = logging.getLogger("world")
@@ -82,7 +83,7 @@ class EscModel:
         """Return the throttle of a pulse, -1 to 1."""
         motor = self._motor
         off_us = pulse_us - motor.neutral_us
-        if abs(off_us) <= STANDS_US:
+        if abs(off_us) <= max(STANDS_US, motor.dead_band_us - EARLY_US):
             return 0.0
         ahead_us = motor.forward_us - motor.neutral_us
         ahead = off_us * ahead_us > 0.0

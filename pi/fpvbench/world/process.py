@@ -243,6 +243,7 @@ def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
     """
     wiring = Wiring(profile.motors, profile.pca9685.oe, profile.hat_hz(), armed=False)
     world = World(seed, profile.battery, losses=wiring.losses)
+    soc.hat.off_percent = 100.0 * (profile.pca9685.clock - 1.0)
     # the previous writer was killed during a write
     soc.world.sequence += soc.world.sequence % 2
     rescues = 0

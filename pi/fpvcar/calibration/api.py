@@ -271,6 +271,7 @@ class CalibrationApi:
             self._senses.ranges(now_s),
             self._volts(now_s),
             self._senses.battery(now_s),
+            decision.latches.hold is not None,
         )
 
     def _volts(self, now_s: float) -> float | None:

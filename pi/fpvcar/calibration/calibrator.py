@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fpvcar.calibration import driving_steps, static_steps, values
+from fpvcar.calibration.esc import DeadBandUs, Neutral
 from fpvcar.calibration.motors import (
     DeadBand,
     Direction,
@@ -20,7 +21,7 @@ from fpvcar.calibration.motors import (
 from fpvcar.calibration.steps import CarState, FailedStep, Step, Wish
 from fpvcar.calibration.store import RESISTOR, History
 from fpvcar.calibration.values import Value, fitting, overridden, settings, with_new
-from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
+from fpvcar.config import ConfigError, DcMotor, EscMotor, Profile, ServoMotor
 from fpvcar.drive.gate import Cause
 from fpvcar.runtime.service import Event
 from fpvcar.runtime.texts import Phrase, Refusal, Text
@@ -38,6 +39,13 @@ CALIBRATION_RESISTOR = Phrase(
     "calibration: motors.{name} lacks its resistor of {ohm} Ω for {watts} W: the car does "
     "not drive; solder it into the motor's lead, then calibrate “Resistor”",
 )
+CALIBRATION_NEUTRAL = Phrase(
+    "calibration_neutral",
+    "calibration: the ESC's neutral is {now} µs, in the profile {own} µs: install the profile with "
+    "the calibrated values, because a stop without the car's program takes that of the profile",
+)
+NEUTRAL_SURE_US = 10.0
+"""Difference of neutral pulses that every ESC takes for the same."""
 log = logging.getLogger("fpvcar.calibration")
 AWAY_S = 8.0
 """Time without a request from the page after which its step ends."""
@@ -87,6 +95,9 @@ class Calibrator:
             yield CALIBRATION_DAMAGED
         if self.doubts:
             yield CALIBRATION_DIRECTION(names=", ".join(self.doubts))
+        own, now = self.own.motors.esc, self.profile.motors.esc
+        if own and now and abs(now.neutral_us - own.neutral_us) > NEUTRAL_SURE_US:
+            yield CALIBRATION_NEUTRAL(now=f"{now.neutral_us:g}", own=f"{own.neutral_us:g}")
         for name in self.missing:
             over = self._resistors[name]
             yield CALIBRATION_RESISTOR(
@@ -116,11 +127,15 @@ class Calibrator:
         for name, over in self._resistors.items():
             if verifiable(self.own, name, over):
                 yield "resistor", name
+        if motors.esc is not None:
+            yield "neutral", "drive"
         for name, _ in pairs:
             yield "direction", name
         for name, motor in pairs:
             if isinstance(motor, DcMotor):
                 yield "dead_band", name
+            elif isinstance(motor, EscMotor):
+                yield "dead_band_us", name
         servo = not motors.differential and isinstance(motors.pair[1], ServoMotor)
         if servo:
             yield "ends", "steer"
@@ -149,6 +164,10 @@ class Calibrator:
                 return LeadResistor(profile, of, self._resistors[of])
             case "direction":
                 return Direction(profile.motors, of, of in self.doubts)
+            case "neutral":
+                return Neutral(profile, self.own)
+            case "dead_band_us":
+                return DeadBandUs(profile, self.own)
             case "dead_band":
                 return DeadBand(profile.motors, of)
             case "ends":
@@ -167,7 +186,10 @@ class Calibrator:
         """Process the state of the car; end the step of a page that has gone."""
         if self.step is None:
             return
+        before = self.step.trial
         self.step.update(car)
+        if self.step.trial is not before:
+            self._tune()
         if car.now_s - self._last_request_s > AWAY_S and not car.moves:
             self.end()
 

@@ -29,6 +29,8 @@ class CarState(NamedTuple):
     ranges: Sequence[Range] = ()
     volts: float | None = None
     battery: Battery | None = None
+    held: bool = False
+    """Whether a stop holds the car."""
 
     @property
     def moves(self) -> bool:

@@ -9,7 +9,16 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 import msgspec
 from msgspec import Meta
 
-from fpvcar.config import ConfigError, DcMotor, Motors, Profile, Section, ServoMotor, profiles
+from fpvcar.config import (
+    ConfigError,
+    DcMotor,
+    EscMotor,
+    Motors,
+    Profile,
+    Section,
+    ServoMotor,
+    profiles,
+)
 
 Value = bool | float | tuple[float, ...]
 Values = Mapping[str, Value]
@@ -42,6 +51,8 @@ def _settings(profile: Profile) -> Iterator[tuple[str, Setting]]:
             keys = ("invert", "dead_band", "trim")
         elif isinstance(motor, ServoMotor):
             keys = ("invert", "trim", "centre_us", "left_deg", "right_deg")
+        elif isinstance(motor, EscMotor):
+            keys = ("invert", "trim", "neutral_us", "dead_band_us")
         yield from _of(motor, f"motors.{name}", keys)
     if motors.differential:
         yield from _of(motors, "motors", ("turn", "balance"))
@@ -85,6 +96,8 @@ def overridden(profile: Profile, values: Values) -> Profile:
     if tuned.battery.empty_v != profile.battery.empty_v:
         battery = msgspec.structs.replace(tuned.battery, floor_v=profile.battery.lowest_v)
         tuned = msgspec.structs.replace(tuned, battery=battery)
+    if (own := profile.motors.esc) is not None and (esc := tuned.motors.esc) is not None:
+        own.refuse_pulses(esc.neutral_us, esc.dead_band_us)
     return _narrowed(profile, tuned)
 
 

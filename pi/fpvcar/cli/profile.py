@@ -30,8 +30,11 @@ class Proposal(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def run(action: str, names: Sequence[str], root: Path, probe: Probe) -> int:
-    """Run one of the actions; return the exit status. Raises ConfigError, OSError."""
+def run(
+    action: str, names: Sequence[str], root: Path, probe: Probe, pca9685s: Probe = lambda *_: ()
+) -> int:
+    """Run one of the actions; return the exit status. `pca9685s` returns the addresses of those
+    chips. Raises ConfigError, OSError."""
     if action == "list":
         for name, path in shipped().items():
             print(f"{name:16}{heading(path)}")
@@ -40,7 +43,9 @@ def run(action: str, names: Sequence[str], root: Path, probe: Probe) -> int:
         model = model_of(root)
         if not (root / BUS).exists():
             print(f"no I2C bus to probe for a HAT: {ENABLE}; then repeat", file=sys.stderr)
-        return _print(propose(model, probe(1, (*HATS, *METERS))))
+        answering = probe(1, (*HATS, *METERS))
+        shared = [address for address in METERS if address in answering]
+        return _print(propose(model, answering, pca9685s(1, shared)))
     if action == "from-donkey":
         if len(names) != 1:
             raise ConfigError("from-donkey: expected one file, such as ~/mycar/myconfig.py")
@@ -119,11 +124,14 @@ def model_of(root: Path) -> str:
     return text.rstrip("\0\n")
 
 
-def propose(model: str, answering: Collection[int]) -> Proposal:
-    """Return the profile for a board of this name with these addresses on its I2C bus 1."""
+def propose(model: str, answering: Collection[int], boards: Collection[int] = ()) -> Proposal:
+    """Return the profile for a board of this name with these addresses on its I2C bus 1. `boards`
+    are addresses of an INA219 at which a PCA9685 answers: a servo board."""
     reasons = [f"this is a {model}"]
     hat = next((address for address in HATS if address in answering), None)
     name = "mx1508" if hat is None else "motor-hat"
+    if hat is None and boards:
+        hat, name = min(boards), "rc-esc-hat"
     toml = shipped()[name].read_text(encoding="utf-8")
     if hat is not None:
         reasons.append(f"a PCA9685 answers at {hat:#x}: {name}")
@@ -131,7 +139,7 @@ def propose(model: str, answering: Collection[int]) -> Proposal:
     else:
         others = ", ".join(other for other in shipped() if other not in (name, "bench", "rig"))
         reasons.append(f"no motor HAT answers: {name}; else one of {others}")
-    for meter in (address for address in METERS if address in answering):
+    for meter in (address for address in METERS if address in answering and address not in boards):
         reasons.append(f"an INA219 answers at {meter:#x}: it measures the battery")
         toml = with_key(toml, "battery.address", f"{meter:#x}")
         break

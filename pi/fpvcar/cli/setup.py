@@ -87,6 +87,10 @@ ANNOUNCED = """\
   </service>
 </service-group>
 """
+ESC_ENDS = """\
+  The ESC, wheels in the air: teach it its ends by its own instructions, with its set button and
+  the transmitter that came with it. No program here sends a full pulse. Switch the Pi on first,
+  the ESC last. Then the page finds neutral, direction and dead band: menu, Car, Calibrate."""
 OWN_FILES = {
     MODULES: "# The units may use the devices of these drivers, also those plugged in later:\n"
     "# sensors on /dev/i2c-N, cameras on /dev/videoN and /dev/mediaN.\ni2c-dev\nvideodev\n",
@@ -376,6 +380,8 @@ def carry_out(answers: Answers, root: Path) -> None:
     changed = write(contents)
     for path in changed:
         print(f"  wrote {path}")
+    if profiles.load(root / PROFILE).motors.esc is not None:
+        print(ESC_ENDS)
     if root != Path("/"):
         return
     start(answers, root)

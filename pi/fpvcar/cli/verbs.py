@@ -152,7 +152,8 @@ def profile(arguments: argparse.Namespace) -> int:
     from fpvcar.cli import profile
     from fpvcar.devices import backends
 
-    return profile.run(arguments.action, arguments.names, arguments.root, backends.answering)
+    probes = backends.answering, backends.pca9685s
+    return profile.run(arguments.action, arguments.names, arguments.root, *probes)
 
 
 def replay(arguments: argparse.Namespace) -> int:

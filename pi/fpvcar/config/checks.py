@@ -336,9 +336,16 @@ def _refuse_blind_car(profile: Profile) -> None:
 
 def _refuse_loops(profile: Profile) -> None:
     """Refuse a rig that monitors only some of the motors' pins."""
-    loops, motors = profile.rig.loops, profile.motor_pins()
-    if loops and len(loops) != len(motors):
+    loops, outputs = profile.rig.loops, looped(profile)
+    if loops and len(loops) != len(outputs):
         raise ConfigError(
-            f"rig.loops: {len(loops)} inputs; expected {len(motors)}, one for each of "
-            f"GPIO {', '.join(map(str, motors))}, or none"
+            f"rig.loops: {len(loops)} inputs; expected {len(outputs)}, one for each of "
+            f"{', '.join(outputs)}, or none"
         )
+
+
+def looped(profile: Profile) -> tuple[str, ...]:
+    """Return the outputs that a rig monitors: the motors' pins, and an ESC's on a PCA9685."""
+    esc = profile.motors.esc
+    chip = (f"output {esc.channel} of the PCA9685",) if isinstance(esc, HatEsc) else ()
+    return (*chip, *(f"GPIO {gpio}" for gpio in profile.motor_pins()))

@@ -184,6 +184,12 @@ class HatServo(ServoMotor, frozen=True, kw_only=True, tag="hat-servo"):
         return self.channel
 
 
+NEUTRAL_OFF_US = 50.0
+"""Largest distance of a calibrated neutral pulse from the profile's, which the parts that stop the
+car without `run` send."""
+DEAD_BAND_MOST_US = 150.0
+ROUNDED_US = 1e-3
+"""Tolerance for a pulse that travels as f32."""
 PulseUs = Annotated[float, Meta(ge=1000, le=2000)]
 LOSS_S = 0.3
 """Longest time for which an ESC may run on without pulses, where no process can send neutral."""
@@ -201,7 +207,7 @@ class EscMotor(Motor, frozen=True):
     """Pulse of full throttle forward, as taught to the ESC."""
     reverse_us: PulseUs = 1000.0
     """Pulse of full throttle backward, as taught to the ESC."""
-    dead_band_us: Annotated[float, Meta(ge=0, le=150)] = 40.0
+    dead_band_us: Annotated[float, Meta(ge=0, le=DEAD_BAND_MOST_US)] = 40.0
     """Distance from neutral at which the wheels begin to turn."""
     arm_s: Annotated[float, Meta(ge=1, le=10)] = 1.0
     """Time of neutral pulses before the first throttle, and again after a gap in the pulses."""
@@ -226,6 +232,18 @@ class EscMotor(Motor, frozen=True):
     def top(self) -> float:
         """Largest share of full throttle that is sent."""
         return self.limit if self.esc_loss_s <= LOSS_S else min(self.limit, UNSURE_LIMIT)
+
+    def refuse_pulses(self, neutral_us: float, dead_band_us: float) -> None:
+        """Raise ConfigError for calibrated pulses too far from this profile's."""
+        if not abs(neutral_us - self.neutral_us) <= NEUTRAL_OFF_US + ROUNDED_US:  # NaN, too
+            raise ConfigError(
+                f"motors.drive.neutral_us = {neutral_us:g}: expected at most {NEUTRAL_OFF_US:g} "
+                f"from {self.neutral_us:g}, that of the profile; change it there, then restart"
+            )
+        if not 0.0 <= dead_band_us <= DEAD_BAND_MOST_US:
+            raise ConfigError(
+                f"motors.drive.dead_band_us = {dead_band_us:g}: expected 0 to {DEAD_BAND_MOST_US:g}"
+            )
 
 
 class Esc(EscMotor, frozen=True, kw_only=True, tag="esc"):
@@ -321,10 +339,13 @@ class Motors(Section, frozen=True):
             return gpio, device
         return gpio, device, round(esc.neutral_us)
 
-    def chip_stop(self, bus: int, address: int) -> ChipStop:
-        """Return bus and address of the PCA9685, and channel and neutral pulse of an ESC."""
+    def chip_stop(self, hat: "Pca9685") -> ChipStop:
+        """Return bus and address of the PCA9685, and of an ESC channel and neutral pulse, for a
+        chip whose clock is 25 MHz."""
         esc = self.esc
-        return (bus, address) if esc is None else (bus, address, esc.output, round(esc.neutral_us))
+        if esc is None:
+            return hat.bus, hat.address
+        return hat.bus, hat.address, esc.output, round(esc.neutral_us * hat.clock)
 
 
 class Pca9685(Section, frozen=True):
@@ -337,6 +358,10 @@ class Pca9685(Section, frozen=True):
     pwm_hz: Annotated[int, Meta(ge=24, le=1526)] | None = None
     """Frequency of all 16 outputs, as they share one prescaler. The default is 50 with a servo,
     which needs 40 to 60, and otherwise 1526: motors at 50 Hz growl and draw more."""
+    clock: Annotated[float, Meta(ge=0.85, le=1.15)] = 1.0
+    """Speed of the chip's own oscillator as a share of 25 MHz: some run several per cent off, and
+    all pulses with them. `fpvcar hil` measures it (`pca9685-clock`). By a meter, it is this value
+    times the pulse that was set, divided by the measured one."""
     oe: Gpio | None = None
     """Output to the chip's OE, if it is wired, with 1 kΩ from there to 3.3 V: it stops the
     motors when the bus fails."""

@@ -282,11 +282,11 @@ class Intercom(Section, frozen=True):
 
 
 class Rig(Section, frozen=True):
-    """Test car that `fpvcar hil` measures (hardware/rig.md): additional pins, wired to its other
-    pins through 1 kΩ. A car for driving leaves this section out."""
+    """Test car that `fpvcar hil` measures (hardware/rig.md): pins wired to its other pins through
+    1 kΩ. A car for driving leaves this section out."""
 
     loops: tuple[Gpio, ...] = ()
-    """Inputs that monitor one pin of the motors each, in the order of their sections."""
+    """Inputs that monitor one output of the motors each, in the order of their sections."""
     out: Gpio | None = None
     """Output for levels and pulses that are measured."""
     back: Gpio | None = None
@@ -373,7 +373,7 @@ class Profile(Section, frozen=True):
     def stop_chips(self) -> tuple[ChipStop, ...]:
         """Return a PCA9685 that can move the car, and how to stop it."""
         hat = self.pca9685
-        return (self.motors.chip_stop(hat.bus, hat.address),) if self.motors.on_hat else ()
+        return (self.motors.chip_stop(hat),) if self.motors.on_hat else ()
 
     def hat_hz(self) -> int:
         """Return the frequency of the PCA9685's outputs."""

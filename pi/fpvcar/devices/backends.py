@@ -283,7 +283,8 @@ def open_servos(profile: Profile) -> Iterator[tuple[Pins | None, Pins | None]]:
         except I2cError as fault:
             raise PinsLost(SAYS(place="PCA9685", reason=fault)) from None
         # a board of motors on the same chip has initialised it
-        board = Pca9685(device, profile.hat_hz(), fresh=not profile.motors.on_hat)
+        fresh, clock = not profile.motors.on_hat, profile.pca9685.clock
+        board = Pca9685(device, profile.hat_hz(), fresh, clock)
         yield pins, board
 
 
@@ -323,6 +324,19 @@ def answering(bus: int, addresses: Sequence[int]) -> list[int]:
             continue
         answered.append(address)
     return answered
+
+
+def pca9685s(bus: int, addresses: Sequence[int]) -> list[int]:
+    """Return the addresses at which a PCA9685 answers on a bus of the kernel."""
+    from fpvcar.devices.chips.pca9685 import is_pca9685
+    from fpvcar.devices.linux.i2c import SmbusI2c
+
+    found = []
+    for address in addresses:
+        with contextlib.suppress(I2cError), contextlib.closing(SmbusI2c(bus, address)) as device:
+            if is_pca9685(device):
+                found.append(address)
+    return found
 
 
 def pin_release(profile: Profile) -> Callable[[], str]:

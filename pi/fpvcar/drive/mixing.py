@@ -14,6 +14,7 @@ import math
 from typing import NamedTuple
 
 from fpvcar.config import Battery, DcMotor, EscMotor, Motor, Motors, ServoMotor
+from fpvcar.wire.wheels import EscPulses
 
 FIRST_STEP = 0.02
 """First step of a motor from rest: just over its dead band."""
@@ -108,6 +109,16 @@ def duty(value: float, motor: Motor, volts: float) -> float:
     bottom = min(motor.dead_band, top) if isinstance(motor, DcMotor) else 0.0
     size = bottom + (top - bottom) * abs(value)
     return math.copysign(size, -value if motor.invert else value)
+
+
+def pulses_apart(wheels: Motors, tuned: Motors) -> EscPulses | None:
+    """Return the pulses of an ESC as calibration found them, if they differ from those of
+    `wheels`."""
+    esc, now = wheels.esc, tuned.esc
+    if esc is None or now is None:
+        return None
+    pulses = EscPulses(now.neutral_us, now.dead_band_us)
+    return pulses if pulses != (esc.neutral_us, esc.dead_band_us) else None
 
 
 def servos_apart(wheels: Motors, tuned: Motors) -> tuple[ServoMotor, ServoMotor] | None:

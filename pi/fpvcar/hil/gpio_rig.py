@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager
 from signal import Signals
 
 from fpvcar.config import Profile
+from fpvcar.config.checks import looped
 from fpvcar.devices import backends
 from fpvcar.devices.pins import Edges, IoPins, PinsFault
 from fpvcar.hil import browsers
@@ -140,7 +141,7 @@ class Rig(ABC):
         """Return the reason why a part is missing from the profile; "" if it is there."""
         rig, profile = self.profile.rig, self.profile
         missing = {
-            "loops": len(rig.loops) != len(profile.motor_pins()),
+            "loops": len(rig.loops) != len(looped(profile)),
             "out": rig.out is None or rig.back is None,
             "echo": rig.echo is None or not profile.sensors.ultrasound,
             "contact": rig.contact is None or self.contact is None,
@@ -152,7 +153,7 @@ class Rig(ABC):
             "camera": profile.camera.source == "none" and not profile.camera.command,
         }
         needed = {
-            "loops": "rig.loops lacks a pin for each motor pin",
+            "loops": "rig.loops lacks a pin for each output of the motors",
             "out": "no pins rig.out and rig.back",
             "echo": "no pin rig.echo at the echo of an HC-SR04",
             "contact": "no relay or pin rig.contact at the first button",

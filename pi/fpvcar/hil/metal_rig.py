@@ -19,7 +19,7 @@ from fpvcar.config.raspberry_pi_os import MODEL
 from fpvcar.devices import backends
 from fpvcar.devices.pins import PinsFault
 from fpvcar.hil.gpio_rig import Rig
-from fpvcar.hil.pin_recorder import EdgeDuties, Scope
+from fpvcar.hil.pin_recorder import EdgeDuties, EdgeWidth, EscDuties, Scope
 from fpvcar.hil.results import RigKind
 from fpvcar.hil.rig import MissingPart
 from fpvcar.http import addresses
@@ -88,7 +88,13 @@ class MetalRig(Rig):
         slowest = min(hz, SLOWEST_HZ) if self._linux else hz
         profile = self._by_kernel if self._metal else self.profile
         with self.edges(loops, profile) as edges:
-            with Scope(EdgeDuties(edges, loops, 1.0 / slowest)) as scope:
+            esc = profile.motors.esc
+            poll = (
+                EdgeDuties(edges, loops, 1.0 / slowest)
+                if esc is None
+                else EscDuties(EdgeWidth(edges, loops[0]), esc)
+            )
+            with Scope(poll) as scope:
                 yield scope
 
     def signal(self, unit: str, number: signal.Signals) -> int:

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import NamedTuple, Self
 
+from fpvcar.config import EscMotor
 from fpvcar.devices.pins import Edges
 from fpvcar.runtime.clock import Clock, ClockNs
 
@@ -19,6 +20,10 @@ EVERY_S = 0.0005
 TRANSIENT_S, SETTLED_S = 0.02, 0.03
 """Pins of a bank switch one after the other; some back ends take this long."""
 TICKS = 1 << 32
+AT_NEUTRAL_US = 15.0
+"""Distance from neutral within which a pulse drives no motor."""
+SILENT_S = 0.05
+"""Time without an edge after which an ESC gets no pulses: more than two periods."""
 
 
 class Sample(NamedTuple):
@@ -126,6 +131,11 @@ class Scope(AbstractContextManager["Scope"]):
             for sample, end_ns in together
         )
 
+    def neutral_before_silence(self) -> bool:
+        """Return whether an ESC got neutral last: its pulses go on, or ended with neutral ones."""
+        driven = [sample.driving for sample in self.samples if any(sample.duties)]
+        return not (driven and driven[-1])
+
     def trace(self, since_ns: int) -> tuple[tuple[float, float], ...]:
         """Return (seconds, largest duty of a running motor) for each change."""
         return tuple(
@@ -161,6 +171,48 @@ class EdgeDuties:
         if now_s - self._last_s[gpio] < self._patience_s:
             return 0.5
         return float(self._edges.level(gpio))
+
+
+class EscDuties:
+    """Throttle of an ESC by the width of its newest pulse, in the form of two pins that drive and
+    two that tell of pulses: (forward, backward, 1, 1), or zeros for none.
+
+    `width_us` returns the width, 0 for none.
+    """
+
+    def __init__(self, width_us: Callable[[], float], esc: EscMotor) -> None:
+        self._width_us, self._esc = width_us, esc
+
+    def __call__(self) -> tuple[float, ...]:
+        """Return the present throttle."""
+        width_us, esc = self._width_us(), self._esc
+        if not width_us:
+            return 0.0, 0.0, 0.0, 0.0
+        share = (width_us - esc.neutral_us) / (esc.forward_us - esc.neutral_us)
+        if abs(width_us - esc.neutral_us) <= AT_NEUTRAL_US:
+            share = 0.0
+        return max(share, 0.0), max(-share, 0.0), 1.0, 1.0
+
+
+class EdgeWidth:
+    """Width in us of the newest pulse of a pin by its edges; 0 without one for SILENT_S."""
+
+    def __init__(self, edges: Edges, gpio: int, clock_s: Clock = time.monotonic) -> None:
+        self._edges, self._gpio, self._clock_s = edges, gpio, clock_s
+        self._rise_us: int | None = None
+        self._width_us, self._seen_s = 0, float("-inf")
+
+    def __call__(self) -> float:
+        """Read pending edges and return the width. Raises PinsFault."""
+        now_s = self._clock_s()
+        for edge in self._edges.read(0.0):
+            if edge.gpio != self._gpio:
+                continue
+            if edge.level:
+                self._rise_us = edge.tick_us
+            elif self._rise_us is not None:
+                self._width_us, self._seen_s = (edge.tick_us - self._rise_us) % TICKS, now_s
+        return float(self._width_us) if now_s - self._seen_s < SILENT_S else 0.0
 
 
 class Pulses(NamedTuple):

@@ -17,12 +17,14 @@ from typing import Literal
 
 from fpvcar.config import Profile
 from fpvcar.devices import backends
+from fpvcar.drive import mixing
 from fpvcar.drive.control import Control
 from fpvcar.wheels.pins_off_client import ask_helper, peer_pid
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import (
     PACKET_MAX,
     Answer,
+    EscPulses,
     Setpoint,
     Status,
     pack_angles,
@@ -75,11 +77,15 @@ class Rescue:
 
 
 class WheelsClient:
-    """Client with one connection at a time to the socket at `path`; connects in `run`."""
+    """Client with one connection at a time to the socket at `path`; connects in `run`.
 
-    def __init__(self, path: Path, rescue: Rescue) -> None:
+    `profile` is the one of `wheels`, if calibration may change the car's.
+    """
+
+    def __init__(self, path: Path, rescue: Rescue, profile: Profile | None = None) -> None:
         self.state: State = "absent"
-        self._path = path
+        self._path, self._profile = path, profile
+        self._pulses: EscPulses | None = None
         self._control: Control | None = None
         self._socket: socket.socket | None = None
         self._ended: asyncio.Future[None] | None = None
@@ -89,6 +95,11 @@ class WheelsClient:
         self._sent_motion = self._moves = False
         self._lost_ns: int | None = None
         """Time since which a car that moved has no connection to its wheels."""
+
+    def tune(self, profile: Profile) -> None:
+        """Send the pulses of an ESC in this version of the car's profile from now on."""
+        if self._profile is not None:
+            self._pulses = mixing.pulses_apart(self._profile.motors, profile.motors)
 
     async def run(self, control: Control) -> None:
         """Connect and reconnect for ever. `control` gets every answer and pin fault, and every
@@ -184,7 +195,7 @@ class WheelsClient:
         self._moves = self._moves or self._sent_motion
         self._seq = (self._seq + 1) & 0xFFFFFFFF
         lease_ns = LEASE_NS if self._sent_motion else REST_LEASE_NS
-        setpoint = Setpoint(self._seq, now_ns + lease_ns, duties)
+        setpoint = Setpoint(self._seq, now_ns + lease_ns, duties, self._pulses)
         try:
             self._socket.send(pack_setpoint(setpoint))
         except BlockingIOError:

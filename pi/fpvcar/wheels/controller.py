@@ -10,6 +10,7 @@
     not zero, but a zero is due              REFUSED zero_first
     no connection to the pins                REFUSED pins_lost
     malformed, or a duty above max_volts     STOPPED bad_message
+    pulses of an ESC far from the profile's  STOPPED bad_message
     (no packet: a moving car's deadline)     STOPPED deadline
     (no packet: pin daemon hangs / is gone)  STOPPED pins_silent / pins_lost
     (no packet: a client connects)           STOPPED and the reason of the last stop
@@ -21,7 +22,7 @@ reader of the log may hang, and block a write.
 
 import logging
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from fpvcar import config
 from fpvcar.devices.motors.bridge import MotorBoard, MotorDriver
@@ -30,7 +31,10 @@ from fpvcar.drive import mixing
 from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.wheels.pins_off_client import MotorAccess
 from fpvcar.wire.errors import WireError
-from fpvcar.wire.wheels import Answer, Setpoint, Status, WheelsReason, parse_setpoint
+from fpvcar.wire.wheels import Answer, EscPulses, Setpoint, Status, WheelsReason, parse_setpoint
+
+if TYPE_CHECKING:
+    from fpvcar.devices.motors.esc import EscDriver  # loaded only for a car with an ESC
 
 RETRY_NS = 250_000_000
 """Retry interval for a lost pin daemon; a try may take 100 ms."""
@@ -58,14 +62,15 @@ class LeaseResult(NamedTuple):
 
 
 class Lease:
-    """Setpoint in force, valid until its deadline. `most` is the largest duty of each motor.
+    """Setpoint in force, valid until its deadline. `most` is the largest duty of each motor, and
+    `esc` limits calibrated pulses.
 
     Of several pending packets, the newest counts. After any stop of its own the lease accepts only
     zero until it has had a zero, so that the car does not move unexpectedly.
     """
 
-    def __init__(self, most: tuple[float, ...]) -> None:
-        self._most = most
+    def __init__(self, most: tuple[float, ...], esc: config.EscMotor | None = None) -> None:
+        self._most, self._esc = most, esc
         self.zero_first = True
         self.deadline_ns: int | None = None
         self.moving = False
@@ -125,7 +130,17 @@ class Lease:
         for duty, most in zip(setpoint.duties, self._most, strict=True):
             if abs(duty) > most + ROUNDING:
                 raise WireError("duty", duty, f"-{most:.3f} to {most:.3f}")
+        if setpoint.pulses is not None:
+            self._refuse_pulses(setpoint.pulses)
         return setpoint
+
+    def _refuse_pulses(self, pulses: EscPulses) -> None:
+        if self._esc is None:
+            raise WireError("pulses", pulses, "none: the car has no ESC")
+        try:
+            self._esc.refuse_pulses(*pulses)
+        except config.ConfigError as fault:
+            raise WireError("pulses", pulses, str(fault)) from None
 
     def _refusal(self, setpoint: Setpoint, now_ns: int) -> WheelsReason | None:
         if setpoint.deadline_ns <= now_ns:
@@ -142,7 +157,9 @@ class Wheels:
 
     def __init__(self, profile: config.Profile, access: MotorAccess) -> None:
         motors, low_v = profile.motors, profile.battery.lowest_v
-        self.lease = Lease(tuple(mixing.top_duty(motor, low_v) for motor in motors.pair))
+        most = tuple(mixing.top_duty(motor, low_v) for motor in motors.pair)
+        self._esc = motors.esc
+        self.lease = Lease(most, self._esc)
         self._access = access
         self._board: MotorBoard | None = None
         self._retry_ns, self._silent_tries = 0, 0
@@ -176,7 +193,7 @@ class Wheels:
                 answers = [stopped, *self._stand(now_ns)]
                 log.warning("deadline of setpoint %d passed", stopped.seq)
             else:
-                answers = self._rest(now_ns)
+                answers = self._untuned(now_ns) or self._rest(now_ns)
         answers += self._each(None, now_ns)
         if self._board is None and now_ns >= self._retry_ns:
             self._retry_ns = now_ns + RETRY_NS
@@ -225,6 +242,8 @@ class Wheels:
             awake = self._dead_man_awake(self._board, now_ns)
             if any(setpoint.duties) and not awake:
                 return [_refused(setpoint, WheelsReason.ZERO_FIRST, now_ns)]
+            if (esc := self._esc_driver) is not None:
+                esc.tune(setpoint.pulses)
             duties = zip(self._drivers, setpoint.duties, strict=True)
             for driver, duty in duties:
                 driver.drive(duty, now_ns / 1e9)
@@ -244,6 +263,17 @@ class Wheels:
         if checked_ns is None or now_ns - checked_ns >= CHECKED_NS:
             self._checked_ns = now_ns if board.dead_man.awake() else None
         return self._checked_ns is not None
+
+    @property
+    def _esc_driver(self) -> "EscDriver | None":
+        if self._esc is None or self._board is None:
+            return None
+        return cast("EscDriver", self._board.drivers[0])
+
+    def _untuned(self, now_ns: int) -> list[Answer]:
+        """Go back to the neutral of the profile, if a setpoint that has ended had another one."""
+        esc = self._esc_driver
+        return self._each(0.0, now_ns) if esc is not None and esc.tuned else []
 
     def _stand(self, now_ns: int) -> list[Answer]:
         lost = self._each(0.0, now_ns)
@@ -265,6 +295,8 @@ class Wheels:
         board, now_s = self._board, now_ns / 1e9
         if board is None:
             return []
+        if duty is not None and (esc := self._esc_driver) is not None:
+            esc.tune(None)
         try:
             for driver in board.drivers:
                 if duty is None:

@@ -4,6 +4,10 @@ setpoint, 32 bytes:
 
     | version u8 | kind 1 u8 | motors u8 | 0 | seq u32 | deadline, ns u64 | 4 x f32 |
 
+setpoint with calibrated pulses of an ESC, 40 bytes; they hold as long as its duties:
+
+    | version u8 | kind 5 u8 | as above .. | 2 x f32, us: neutral, dead band |
+
 answer, 24 bytes:
 
     | version u8 | kind 2 u8 | status u8 | reason u8 | seq u32 | now, ns u64 | 0 u64 |
@@ -37,10 +41,13 @@ KIND_SETPOINT = 1
 KIND_ANSWER = 2
 KIND_WHY = 3
 KIND_ANGLES = 4
+KIND_PULSES = 5
+PULSES = struct.Struct("<2f")
 ANGLES_MOST = 6
 ANGLES = struct.Struct(f"<BBBx{ANGLES_MOST}f")
 WHY_MAX, WHY_SHORT = 1200, 190
 """Bytes of a pin fault, and characters of one that is cut."""
+SETPOINT_MAX = SETPOINT.size + PULSES.size
 PACKET_MAX = 2 + WHY_MAX
 """Longest packet of `wheels`."""
 
@@ -75,12 +82,21 @@ _REASONS = dict(enumerate(WheelsReason))
 _WHY = bytes((VERSION, KIND_WHY))
 
 
+class EscPulses(NamedTuple):
+    """Calibrated pulses of an ESC: neutral, and the distance at which the wheels begin to turn."""
+
+    neutral_us: float
+    dead_band_us: float
+
+
 class Setpoint(NamedTuple):
-    """Duties in -1..1 for each motor until `deadline_ns` (CLOCK_MONOTONIC)."""
+    """Duties in -1..1 for each motor until `deadline_ns` (CLOCK_MONOTONIC). `pulses` replace those
+    of the profile for the same time."""
 
     seq: int
     deadline_ns: int
     duties: tuple[float, ...]
+    pulses: EscPulses | None = None
 
 
 class Answer(NamedTuple):
@@ -93,31 +109,35 @@ class Answer(NamedTuple):
 
 
 def pack_setpoint(setpoint: Setpoint) -> bytes:
-    """Pack a setpoint into 32 bytes."""
-    duties = (*setpoint.duties, *(0.0,) * (MOTORS_MAX - len(setpoint.duties)))
-    return SETPOINT.pack(
+    """Pack a setpoint into 32 bytes, or 40 with pulses."""
+    duties, pulses = setpoint.duties, setpoint.pulses
+    packet = SETPOINT.pack(
         VERSION,
-        KIND_SETPOINT,
-        len(setpoint.duties),
+        KIND_SETPOINT if pulses is None else KIND_PULSES,
+        len(duties),
         setpoint.seq & 0xFFFFFFFF,
         setpoint.deadline_ns,
         *duties,
+        *(0.0,) * (MOTORS_MAX - len(duties)),
     )
+    return packet if pulses is None else packet + PULSES.pack(*pulses)
 
 
 def parse_setpoint(packet: bytes) -> Setpoint:
     """Parse a setpoint in `wheels`. Raises WireError."""
-    if len(packet) != SETPOINT.size:
-        raise WireError("setpoint length", len(packet), f"{SETPOINT.size} bytes")
-    version, kind, motors, seq, deadline_ns, *duties = SETPOINT.unpack(packet)
-    if version != VERSION or kind != KIND_SETPOINT:
-        raise WireError("not a setpoint", (version, kind), f"{(VERSION, 1)}")
+    kinds = {SETPOINT.size: KIND_SETPOINT, SETPOINT_MAX: KIND_PULSES}
+    if len(packet) not in kinds:
+        raise WireError("setpoint length", len(packet), f"{SETPOINT.size} or {SETPOINT_MAX} bytes")
+    version, kind, motors, seq, deadline_ns, *duties = SETPOINT.unpack_from(packet)
+    if version != VERSION or kind != kinds[len(packet)]:
+        raise WireError("not a setpoint", (version, kind), f"{(VERSION, kinds[len(packet)])}")
     if not 1 <= motors <= MOTORS_MAX:
         raise WireError("motors", motors, f"1 to {MOTORS_MAX}")
     for duty in duties:
         if not -1.0 <= duty <= 1.0:  # rejects NaN, too
             raise WireError("duty", duty, "-1 to 1")
-    return Setpoint(seq, deadline_ns, tuple(duties[:motors]))
+    pulses = EscPulses(*PULSES.unpack_from(packet, SETPOINT.size)) if kind == KIND_PULSES else None
+    return Setpoint(seq, deadline_ns, tuple(duties[:motors]), pulses)
 
 
 def pack_angles(angles: tuple[float, ...]) -> bytes:

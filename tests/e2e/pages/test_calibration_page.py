@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
-from testkit.browsers.panels import STEP, begun, held, one, phase
-from testkit.browsers.seat import GAMEPAD, go_on, grown_up, open_menu, until
+from testkit.browsers.panels import NEWS, STEP, begun, calibrating, held, kept, one, phase, seated
+from testkit.browsers.seat import GAMEPAD, open_menu, until
 from testkit.harness import STRIP, RunningBench, started, wait_for
 
 from fpvbench.world import scene
@@ -44,7 +44,6 @@ LATE = """() => {
   };
 }"""
 """The car's answer to "keep", and its list, come late; until then there is no step."""
-NEWS = "document.querySelector('[data-testid=calibration-news]')?.textContent"
 SAYS = "document.querySelector('[data-testid=calibration-says]')?.textContent"
 
 
@@ -55,31 +54,6 @@ OVERFLOW = """() => {
   return [body.scrollHeight - body.clientHeight, Math.max(0, bottom(last) - bottom(body))];
 }"""
 """How far the sheet scrolls, and how far the last button is out of sight, in px."""
-
-
-def seated(page: Page, url: str) -> None:
-    """Open the page at the wheel of a car that may drive."""
-    page.goto(url)
-    until(page, "window.fpvcar?.state?.role === 'driver'", LONG_S)
-    go_on(page)
-
-
-def calibrating(page: Page, bench: RunningBench) -> None:
-    """Open the list of steps, for a grown-up at the wheel."""
-    seated(page, bench.url)
-    grown_up(page, bench)
-    until(page, "fetch('/api/calibration').then(({ok}) => ok)")  # the code's cookie has come
-    open_menu(page, "car")
-    page.locator("#calibrate").click()
-    one(page, "begin-speed").wait_for()
-
-
-def kept(page: Page) -> None:
-    """Keep the results, which begins the next step, and return to the list."""
-    one(page, "calibration-keep").click()
-    until(page, f"{NEWS} === 'Kept.'")
-    one(page, "calibration-all").click()
-    one(page, "calibration-start").wait_for()
 
 
 def broken(page: Page) -> list[str]:

@@ -5,19 +5,11 @@ from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Page
-from testkit.browsers.panels import begun, held, one, phase
+from testkit.browsers.panels import NEWS, begun, calibrating, held, one, phase
 from testkit.browsers.seat import go_on, grown_up, open_menu, until
 from testkit.harness import GUARD, RunningBench, wait_for
 
-from tests.e2e.pages.test_calibration_page import (
-    LONG_S,
-    NEWS,
-    OVERFLOW,
-    SAYS,
-    broken,
-    calibrating,
-    carried,
-)
+from tests.e2e.pages.test_calibration_page import LONG_S, OVERFLOW, SAYS, broken, carried
 from tests.e2e.pages.test_calibration_page import OPTIONS as PLAIN
 
 pytestmark = pytest.mark.e2e

@@ -138,6 +138,31 @@ def test_propose_fits_the_profile_to_board_and_meter() -> None:
     assert isinstance(proposed(PI_5).motors.drive, Mx1508)
 
 
+@pytest.mark.parametrize("address", [0x40, 0x41])
+def test_propose_takes_a_servo_board_for_no_meter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], address: int
+) -> None:
+    """A PCA9685 and an INA219 have addresses in common; only the chip itself tells."""
+
+    def boards(bus: int, addresses: Sequence[int]) -> Collection[int]:
+        assert (bus, addresses) == (1, [0x40, 0x41])
+        return [address]
+
+    card = board(tmp_path, PI_4)
+    assert profile.run("propose", [], card, lambda *_: [0x40, 0x41], boards) == 0
+    said = capsys.readouterr()
+    assert f"a PCA9685 answers at {address:#x}: rc-esc-hat" in said.err
+    made = profiles.parse(tomllib.loads(said.out))
+    assert made.pca9685.address == address and made.motors.esc is not None
+    assert made.battery.address == 0x40 + 0x41 - address
+
+
+def test_propose_prefers_a_motor_hat_to_a_servo_board() -> None:
+    made = profiles.parse(tomllib.loads(propose(PI_4, (0x60, 0x40), (0x40,)).toml))
+    assert made.pca9685.address == 0x60 and isinstance(made.motors.drive, MotorHat)
+    assert made.battery.address is None
+
+
 def test_propose_without_a_pi_points_to_the_bench(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no Raspberry Pi; without one: fpvcar bench"):
         profile.run("propose", [], tmp_path, nobody)
@@ -145,3 +170,4 @@ def test_propose_without_a_pi_points_to_the_bench(tmp_path: Path) -> None:
 
 def test_missing_i2c_bus_has_no_answering_addresses() -> None:
     assert backends.answering(250, (0x40, 0x60)) == []
+    assert backends.pca9685s(250, (0x40, 0x60)) == []

@@ -134,6 +134,15 @@ def test_setup_writes_and_removes_the_overlays_of_the_kernel_pwm(
     assert config.read_text().splitlines() == before
 
 
+@pytest.mark.parametrize(
+    ("board", "told"), [("rc-esc", True), ("rc-esc-hat", True), ("l298n", False)]
+)
+def test_setup_prints_how_to_teach_an_esc_its_ends(set_up: SetUp, board: str, told: bool) -> None:
+    said = set_up(f"--board={board}", "--name=Rusty").out
+    assert ("No program here sends a full pulse" in said) == told
+    assert ("Car, Calibrate" in said) == told
+
+
 def test_second_setup_writes_nothing(card: Path, profile: Path, set_up: SetUp) -> None:
     before = all_files(card)
     assert set_up(*RUSTY).out == "" and all_files(card) == before

@@ -201,6 +201,13 @@ def test_missing_file_and_malformed_override_are_reported(tmp_path: Path) -> Non
 
 def test_rig_loops_cover_all_motor_pins_or_none() -> None:
     rig = BENCH.with_name("rig.toml")
-    with pytest.raises(ConfigError, match=r"rig.loops: 2 inputs; expected 4.*17, 27"):
+    with pytest.raises(ConfigError, match=r"rig.loops: 2 inputs; expected 4.*17, GPIO 27"):
         profiles.load(rig, ["rig.loops = [5, 6]"])
     assert profiles.load(rig, ["rig.loops = []"]).rig.loops == ()
+
+
+def test_rig_loops_have_one_pin_for_an_esc_on_a_pca9685() -> None:
+    car = paths.HARDWARE / "rc-esc-hat.toml"
+    assert profiles.load(car, ["rig.loops = [5]"]).rig.loops == (5,)
+    with pytest.raises(ConfigError, match="rig.loops: 2 inputs; expected 1, .* output 0 of the"):
+        profiles.load(car, ["rig.loops = [5, 6]"])

@@ -4,12 +4,24 @@ from pathlib import Path
 
 import pytest
 from testkit.pins.hat import Wire, hat
+from testkit.profiles import profile_of
 
 from fpvbench import soc as chips
-from fpvbench.world.bridge import Bridge, ServoState, Wiring
+from fpvbench.chips.i2c import Bus
+from fpvbench.chips.ina219 import battery_monitor
+from fpvbench.chips.pca9685 import motor_hat
+from fpvbench.world.bridge import Bridge, ServoState, Wiring, hat_pulse_us
 from fpvcar.config import HatServo, MotorHat, Motors
-from fpvcar.devices.chips.pca9685 import Pca9685, all_off, frequency_hz, prescale
+from fpvcar.devices.chips.pca9685 import (
+    Pca9685,
+    all_off,
+    end_pulses,
+    frequency_hz,
+    is_pca9685,
+    prescale,
+)
 from fpvcar.devices.i2c import I2cError
+from fpvcar.devices.linux import pins_off
 from fpvcar.devices.motors.bridge import motor_driver
 from fpvcar.devices.pins import PinsLost
 
@@ -155,6 +167,56 @@ def test_missing_registers_are_refused(wired: tuple[chips.Soc, Wire]) -> None:
     with pytest.raises(I2cError):
         wired[1].write(0x46, b"\x00")
     assert wired[1].read(0xFA, 4) == bytes(4), "write only"
+
+
+@pytest.mark.parametrize("clock", [0.97, 1.0, 1.03])
+def test_pulses_have_their_width_on_a_chip_whose_clock_is_off(
+    wired: tuple[chips.Soc, Wire], clock: float
+) -> None:
+    soc, wire = wired
+    soc.hat.off_percent = 100.0 * (clock - 1.0)
+    pins = Pca9685(wire, 50, clock=clock)
+    assert soc.hat.period_us() == pytest.approx(20_000, rel=0.005)
+    for pulse_us in (1000.0, 1500.0, 2000.0):
+        pins.servo(1, pulse_us)
+        assert hat_pulse_us(soc, 1) == pytest.approx(pulse_us, abs=2.6)
+
+
+@pytest.mark.parametrize("clock", [0.97, 1.03])
+def test_neutral_of_a_stop_has_its_width_on_a_chip_whose_clock_is_off(
+    wired: tuple[chips.Soc, Wire], clock: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soc, wire = wired
+    soc.hat.off_percent = 100.0 * (clock - 1.0)
+    pins, seen = Pca9685(wire, 50, clock=clock), list[float]()
+    monkeypatch.setattr("time.sleep", lambda seconds: seen.append(hat_pulse_us(soc, 1)))
+    pins.servo(1, 1700.0)
+    end_pulses(wire, 1, 1500.0, clock)
+    profile = profile_of("rc-esc-hat", f"pca9685.clock = {clock}", "motors.steer.channel = 2")
+    (stop,) = profile.stop_chips()
+    neutral_us = stop[-1]
+    pins.servo(1, 1700.0)
+    pins_off.hat_neutral(
+        lambda register: wire.read(register, 1)[0],
+        lambda register, *data: wire.write(register, bytes(data)),
+        1,
+        neutral_us,
+    )
+    first_us, none_us, helper_us = seen[-3:]
+    assert none_us == 0.0
+    assert (first_us, helper_us) == pytest.approx((1500.0, 1500.0), abs=3.5)
+
+
+def test_chip_is_told_from_an_ina219_without_a_write(wired: tuple[chips.Soc, Wire]) -> None:
+    soc, _ = wired
+    bus = Bus(*motor_hat(soc, 0x41), battery_monitor(soc, address=0x40))
+    board, meter = Wire(bus, 0x41), Wire(bus, 0x40)
+    assert is_pca9685(board) and not is_pca9685(meter)
+    assert not any(data for _, data in (*board.writes, *meter.writes))
+    Pca9685(board, 50).servo(1, 1500.0)
+    assert is_pca9685(board), "also while it makes pulses"
+    with pytest.raises(I2cError):
+        is_pca9685(Wire(bus, 0x44))
 
 
 def test_chip_answers_all_call_and_general_reset(wired: tuple[chips.Soc, Wire]) -> None:

@@ -253,6 +253,26 @@ def test_kernel_pwm_of_this_board_is_no_finding(tmp_path: Path) -> None:
     assert keys(tmp_path, PlayedMachine()) == []
 
 
+@pytest.mark.parametrize(("loss_s", "warned"), [("3.0", True), ("0.31", True), ("0.3", False)])
+def test_doctor_warns_of_an_esc_that_drives_on_without_pulses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], loss_s: str, warned: bool
+) -> None:
+    """The verb itself, as a user types it on a card."""
+    healthy(tmp_path)
+    words = ["setup", "--root", str(tmp_path), "--board=rc-esc", "--name=Rusty"]
+    assert setup.main(parser().parse_args(words)) == 0
+    change(tmp_path, "esc_loss_s = 3.0 ", f"esc_loss_s = {loss_s} ")
+    doctor.run(parser().parse_args(["doctor", "--root", str(tmp_path), "--json"]))
+    findings = json.loads(capsys.readouterr().out.splitlines()[-1])["findings"]
+    texts = [str(one) for one in findings if "esc_loss_s" in str(one)]
+    assert bool(texts) == warned, findings
+    if warned:
+        assert "for that long, so the throttle is limited to 0.3" in texts[0]
+        assert "motors.drive.esc_loss_s" in texts[0]
+        doctor.run(parser().parse_args(["doctor", "--root", str(tmp_path)]))
+        assert "esc_loss_s" in capsys.readouterr().out
+
+
 def test_refused_profile_hides_no_other_finding(tmp_path: Path) -> None:
     change(healthy(tmp_path), "reverse = 27", "reverse = 17")
     put(tmp_path, HOT, "90000\n")

@@ -242,3 +242,12 @@ def test_only_servos_that_differ_are_corrected() -> None:
     assert mixing.servos_apart(one, two) == (servo, tuned)
     for wheels, car in ((CAR, other), (one, one), (one, CAR), (CAR, one)):
         assert mixing.servos_apart(wheels, car) is None
+
+
+def test_calibrated_pulses_of_an_esc_are_those_that_differ() -> None:
+    own, tuned = (
+        profile_of("rc-esc", *lines).motors for lines in ((), ("motors.drive.neutral_us = 1520",))
+    )
+    assert mixing.pulses_apart(own, tuned) == (1520.0, 40.0)
+    for wheels, car in ((own, own), (CAR, tuned), (own, CAR)):
+        assert mixing.pulses_apart(wheels, car) is None

@@ -1,11 +1,22 @@
 """Time from a failure to motors off; detection of pulse trains. Clocks are passed in."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
+from fpvcar.config import Esc
 from fpvcar.devices.pins import Edge
-from fpvcar.hil.pin_recorder import EdgeDuties, Pulses, Sample, Scope, pulses
+from fpvcar.hil.pin_recorder import (
+    SILENT_S,
+    EdgeDuties,
+    EdgeWidth,
+    EscDuties,
+    Pulses,
+    Sample,
+    Scope,
+    pulses,
+)
 
 OFF, FORWARD, BRAKE = (0.0, 0.0, 0.0, 0.0), (0.4, 0.0, 0.0, 0.0), (1.0, 1.0, 0.0, 0.0)
 MS = 1_000_000
@@ -103,3 +114,46 @@ def test_pulses_are_counted_in_whole_periods_over_the_wrap_of_the_tick() -> None
     assert pulses(train) == Pulses(0.25, 1000.0, (250, 250))
     assert pulses([(0, 0), *[(at + 7, level) for at, level in ((0, 1), (9, 0))]]) is None
     assert pulses([]) is None
+
+
+# Pulses of an ESC
+
+
+def throttle(width_us: float, **keys: Any) -> Sample:
+    return Sample(0, EscDuties(lambda: width_us, Esc(signal=18, **keys))())
+
+
+def test_neutral_pulses_of_an_esc_drive_nothing() -> None:
+    for width_us in (0.0, 1485.0, 1500.0, 1515.0):
+        assert not throttle(width_us).driving
+    assert throttle(1516.0).driving and throttle(1484.0).driving
+    assert throttle(1750.0).duties == (0.5, 0.0, 1.0, 1.0)
+    assert throttle(1250.0).duties == (0.0, 0.5, 1.0, 1.0)
+    turned = throttle(1250.0, forward_us=1000.0, reverse_us=2000.0)
+    assert turned.duties[:2] == (0.5, 0.0)
+    assert any(throttle(1500.0).duties) and not any(throttle(0.0).duties)
+
+
+def test_silence_after_throttle_is_no_neutral() -> None:
+    drives, neutral = (0.5, 0.0, 1.0, 1.0), (0.0, 0.0, 1.0, 1.0)
+    assert seen((0, neutral), (10, drives), (20, neutral)).neutral_before_silence()
+    assert seen((0, neutral), (10, drives), (20, neutral), (90, OFF)).neutral_before_silence()
+    assert not seen((0, neutral), (10, drives), (90, OFF)).neutral_before_silence()
+    assert seen((0, OFF)).neutral_before_silence()
+
+
+def test_width_is_that_of_the_newest_pulse_until_silence() -> None:
+    played, now_s = PlayedEdges(), [0.0]
+    width = EdgeWidth(played, 5, lambda: now_s[0])
+    assert width() == 0.0
+    played.coming = [Edge(90, 5, 0), Edge(100, 5, 1), Edge(900, 6, 0), Edge(1600, 5, 0)]
+    assert width() == 1500.0
+    played.coming = [Edge((1 << 32) - 500, 5, 1)]
+    assert width() == 1500.0
+    played.coming = [Edge(700, 5, 0)]
+    now_s[0] = 0.04
+    assert width() == 1200.0
+    now_s[0] += 0.9 * SILENT_S
+    assert width() == 1200.0
+    now_s[0] += 0.2 * SILENT_S
+    assert width() == 0.0

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from testkit.profiles import profile_of
 
 from fpvcar.drive.control import Control
 from fpvcar.runtime.texts import SAYS, Text
@@ -22,7 +23,16 @@ from fpvcar.wheels.client import (
     WheelsClient,
 )
 from fpvcar.wheels.controller import AHEAD_MAX_NS
-from fpvcar.wire.wheels import Answer, Status, WheelsReason, pack_answer, pack_why, parse_setpoint
+from fpvcar.wire.wheels import (
+    Answer,
+    EscPulses,
+    Setpoint,
+    Status,
+    WheelsReason,
+    pack_answer,
+    pack_why,
+    parse_setpoint,
+)
 
 SOON_S = 20.0
 
@@ -95,7 +105,7 @@ async def observed() -> Observed:
 
 @pytest.fixture
 async def client(tmp_path: Path, observed: Observed) -> AsyncIterator[WheelsClient]:
-    client = WheelsClient(tmp_path / "wheels.sock", observed)
+    client = WheelsClient(tmp_path / "wheels.sock", observed, profile_of("rc-esc"))
     jobs = [asyncio.create_task(client.run(observed)), asyncio.create_task(_hear(client))]
     yield client
     for job in jobs:
@@ -124,6 +134,16 @@ async def test_send_to_absent_wheels_fails(client: WheelsClient, observed: Obser
     assert client.state == "absent" and observed.states == []
 
 
+async def test_setpoints_have_the_calibrated_pulses_of_an_esc(
+    client: WheelsClient, wheels: Wheels
+) -> None:
+    peer = await wheels.accept()
+    for neutral_us, pulses in ((1520.0, EscPulses(1520.0, 40.0)), (1500.0, None)):
+        client.tune(profile_of("rc-esc", f"motors.drive.neutral_us = {neutral_us}"))
+        assert client.send((0.0, 0.0), time.monotonic_ns())
+        assert parse_setpoint(peer.recv(64)).pulses == pulses
+
+
 async def test_answer_to_a_setpoint_makes_the_state_ok(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
@@ -131,7 +151,7 @@ async def test_answer_to_a_setpoint_makes_the_state_ok(
     now_ns = time.monotonic_ns()
     assert client.send((0.25, -0.5), now_ns)
     setpoint = parse_setpoint(peer.recv(64))
-    assert setpoint == (1, now_ns + LEASE_NS, (0.25, -0.5))
+    assert setpoint == Setpoint(1, now_ns + LEASE_NS, (0.25, -0.5))
     assert client.state == "absent", "not before it has answered"
     wheels.answer(1)
     await observed.until(lambda: bool(observed.answers))

@@ -3,10 +3,11 @@
 import pytest
 from testkit.pins.fake_pins import FakeDeadMan
 from testkit.pins.wheels_car import MOST, MS, PINS, Car, at_each_line, why
+from testkit.profiles import profile_of
 
 from fpvcar.devices.pins import PinsLost
 from fpvcar.wheels.controller import CHECKED_NS, FED_NS, RETRY_NS, SILENT_TRIES
-from fpvcar.wire.wheels import SETPOINT, Setpoint, Status, WheelsReason, pack_setpoint
+from fpvcar.wire.wheels import SETPOINT, EscPulses, Setpoint, Status, WheelsReason, pack_setpoint
 
 
 def test_car_does_not_move_before_a_zero() -> None:
@@ -220,3 +221,74 @@ def test_car_stops_before_the_stop_is_logged(car: Car) -> None:
     with at_each_line(lambda: car.powered) as powered:
         car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
     assert powered == [False]
+
+
+# Calibrated pulses of an ESC
+
+
+class EscCar(Car):
+    """Car with an ESC on GPIO 18; `pulses` are those of its setpoints."""
+
+    def __init__(self) -> None:
+        super().__init__(profile_of("rc-esc", "motors.drive.esc_loss_s = 0.2"))
+
+    @property
+    def pulse_us(self) -> float:
+        return round(20_000 * self.pins.duty(18), 2)
+
+    def hold(self, drive: float, ms: int) -> None:
+        for _ in range(ms // 20):
+            assert self.drive(drive).status == Status.APPLIED
+            self.wait(20)
+
+
+def test_calibrated_neutral_is_sent_while_setpoints_have_it() -> None:
+    car = EscCar()
+    car.hold(0.0, 100)
+    assert car.pulse_us == 1500.0
+    car.pulses = EscPulses(1530.0, 60.0)
+    car.hold(0.0, 100)
+    assert car.pulse_us == 1530.0
+    car.pulses = None
+    car.hold(0.0, 20)
+    assert car.pulse_us == 1500.0
+
+
+def test_calibrated_pulses_wait_for_a_zero_while_the_car_moves() -> None:
+    car = EscCar()
+    car.hold(0.0, 1400)
+    car.hold(0.1, 400)
+    driven_us = car.pulse_us
+    assert driven_us > 1550.0
+    car.pulses = EscPulses(1450.0, 150.0)
+    car.hold(0.1, 200)
+    assert car.pulse_us == driven_us
+    car.hold(0.0, 20)
+    assert car.pulse_us == 1450.0
+
+
+@pytest.mark.parametrize("drive", [0.0, 0.1])
+def test_passed_deadline_returns_to_the_neutral_of_the_profile(drive: float) -> None:
+    car = EscCar()
+    car.pulses = EscPulses(1530.0, 60.0)
+    car.hold(0.0, 1400)
+    car.hold(drive, 400)
+    car.wait(120)  # before the dead man ends the pulses
+    assert car.pulse_us == 1500.0
+
+
+def test_client_that_goes_leaves_the_neutral_of_the_profile() -> None:
+    car = EscCar()
+    car.pulses = EscPulses(1530.0, 60.0)
+    car.hold(0.0, 100)
+    car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
+    assert car.pulse_us == 1500.0
+
+
+def test_pulses_far_from_the_profile_stop_the_car() -> None:
+    car = EscCar()
+    car.hold(0.0, 1400)
+    car.hold(0.1, 400)
+    car.pulses = EscPulses(1600.0, 60.0)
+    assert car.drive(0.1).reason == WheelsReason.BAD_MESSAGE
+    assert car.pulse_us == 1500.0

@@ -1,9 +1,12 @@
 """Lease on the motors alone: valid packets, their deadline, and the answers."""
 
+import math
+
 import pytest
 
+from fpvcar.config import Esc
 from fpvcar.wheels.controller import AHEAD_MAX_NS, ROUNDING, Lease
-from fpvcar.wire.wheels import Setpoint, Status, WheelsReason, pack_setpoint
+from fpvcar.wire.wheels import EscPulses, Setpoint, Status, WheelsReason, pack_setpoint
 
 NOW_NS = 10**12
 MOST = (0.5, 0.25)
@@ -133,6 +136,32 @@ def test_bad_packet_stops_even_beside_a_good_newest(bad: bytes, first: bool) -> 
 def test_packet_with_another_motor_count_is_bad() -> None:
     one = pack_setpoint(Setpoint(2, NOW_NS + 1000, (0.0,)))
     assert armed().take([one], NOW_NS).answers[0].status == Status.STOPPED
+
+
+def tuned(neutral_us: float, dead_band_us: float) -> bytes:
+    pulses = EscPulses(neutral_us, dead_band_us)
+    return pack_setpoint(Setpoint(2, NOW_NS + 1000, (0.0, 0.0), pulses))
+
+
+@pytest.mark.parametrize("pulses", [(1500.0, 40.0), (1450.0, 0.0), (1550.0, 150.0)])
+def test_pulses_near_those_of_the_profile_are_accepted(pulses: tuple[float, float]) -> None:
+    lease = Lease(MOST, Esc(signal=18))
+    assert lease.take([tuned(*pulses)], NOW_NS).setpoint is not None
+
+
+@pytest.mark.parametrize(
+    "pulses",
+    [(1449.0, 40.0), (1551.0, 40.0), (1500.0, 151.0), (1500.0, -1.0)]
+    + [(math.nan, 40.0), (1500.0, math.nan), (math.inf, 0.0), (2000.0, 0.0)],
+)
+def test_pulses_far_from_those_of_the_profile_are_bad(pulses: tuple[float, float]) -> None:
+    lease = Lease(MOST, Esc(signal=18))
+    assert lease.take([tuned(*pulses)], NOW_NS).answers[0].reason == WheelsReason.BAD_MESSAGE
+
+
+def test_pulses_for_a_car_without_esc_are_bad() -> None:
+    taken = armed().take([tuned(1500.0, 40.0)], NOW_NS)
+    assert taken.answers[0].reason == WheelsReason.BAD_MESSAGE
 
 
 def test_ten_thousand_old_packets_move_nothing() -> None:

@@ -27,6 +27,7 @@ from fpvcar.wire.wheels import (
     ANGLES,
     PACKET_MAX,
     WHY_SHORT,
+    EscPulses,
     Setpoint,
     pack_angles,
     pack_answer,
@@ -172,6 +173,8 @@ def test_setpoints() -> None:
         setpoint = parse_setpoint(bytes.fromhex(one["hex"]))
         assert str(setpoint.deadline_ns) == one["fields"]["deadline_ns"]
         assert list(setpoint.duties) == one["fields"]["duties"]
+        pulses = one["fields"]["pulses"]
+        assert setpoint.pulses == (pulses and EscPulses(*pulses))
         assert pack_setpoint(setpoint).hex() == one["hex"]
     for one in vectors("wheels")["setpoint"]["refused"]:
         with pytest.raises(WireError):
@@ -236,6 +239,8 @@ def test_random_record_header_is_bounded_or_refused(head: bytes) -> None:
 )
 def test_setpoints_survive_packing(seq: int, deadline: int, duties: list[float]) -> None:
     setpoint = Setpoint(seq, deadline, tuple(duties))
+    tuned = setpoint._replace(pulses=EscPulses(1512.5, 62.5))
+    assert parse_setpoint(pack_setpoint(tuned)) == tuned
     assert parse_setpoint(pack_setpoint(setpoint)) == setpoint
 
 

@@ -17,6 +17,7 @@ RESTART = 0x80  # MODE1, written as 1: the outputs go on as before SLEEP
 MODE1, MODE2, LED0, ALL_OFF_H, PRE_SCALE = 0x00, 0x01, 0x06, 0xFD, 0xFE
 AUTO_INCREMENT, SLEEP = 0x20, 0x10  # MODE1; ALLCALL and SUB1-3 stay 0
 TOTEM_POLE = 0x04  # MODE2; OUTNE 00: low while OE is high; OCH 0: change at STOP
+SUBADR = {0x02: 0xE2, 0x03: 0xE4, 0x04: 0xE8}
 FULL = 0x10  # bit 4 of ON_H: always on; of OFF_H: always off, which wins
 STEPS = 4096
 CLOCK_HZ = 25_000_000
@@ -24,14 +25,24 @@ WAKES_S = 0.0005
 """Start-up time of the oscillator (7.3.1)."""
 
 
-def prescale(hz: float) -> int:
-    """Return PRE_SCALE for a frequency of 24 to 1526 Hz (7.3.5)."""
-    return min(max(round(CLOCK_HZ / (STEPS * hz)) - 1, 3), 255)
+def prescale(hz: float, clock: float = 1.0) -> int:
+    """Return PRE_SCALE for a frequency of 24 to 1526 Hz (7.3.5); `clock` is the speed of the
+    oscillator as a share of CLOCK_HZ."""
+    return min(max(round(clock * CLOCK_HZ / (STEPS * hz)) - 1, 3), 255)
 
 
-def frequency_hz(scale: int) -> float:
+def frequency_hz(scale: int, clock: float = 1.0) -> float:
     """Return the frequency of a PRE_SCALE."""
-    return CLOCK_HZ / (STEPS * (scale + 1))
+    return clock * CLOCK_HZ / (STEPS * (scale + 1))
+
+
+def is_pca9685(device: I2cDevice) -> bool:
+    """Return whether SUBADR1 to SUBADR3 have their values after power-on (table 4).
+
+    Drivers leave these registers alone. An INA219 at the same address has a voltage, a power and a
+    current there. Writes nothing. Raises I2cError.
+    """
+    return all(device.read(register, 1)[0] == value for register, value in SUBADR.items())
 
 
 def all_off(device: I2cDevice) -> None:
@@ -39,14 +50,14 @@ def all_off(device: I2cDevice) -> None:
     device.write(ALL_OFF_H, bytes((FULL,)))
 
 
-def end_pulses(device: I2cDevice, output: int, neutral_us: float) -> None:
+def end_pulses(device: I2cDevice, output: int, neutral_us: float, clock: float = 1.0) -> None:
     """Hold an ESC at neutral if it has pulses, then switch all outputs off, and wait until its last
     pulse has ended. Neutral comes first because silence does not stop an ESC. Raises I2cError."""
     (mode,), led = device.read(MODE1, 1), LED0 + 4 * output
     runs = not mode & SLEEP and not device.read(led + 3, 1)[0] & FULL
     if runs:
         device.write(MODE1, bytes(((mode | AUTO_INCREMENT) & ~RESTART,)))
-        period_us = 1e6 / frequency_hz(device.read(PRE_SCALE, 1)[0])
+        period_us = 1e6 / frequency_hz(device.read(PRE_SCALE, 1)[0], clock)
         steps = round(neutral_us / period_us * STEPS)
         device.write(led, bytes((0, 0, steps & 0xFF, steps >> 8)))
         time.sleep(HOLD_S)
@@ -58,11 +69,11 @@ def end_pulses(device: I2cDevice, output: int, neutral_us: float) -> None:
 class Pca9685:
     """Outputs as `Pins`. A bus error is retried once, then PinsLost is raised."""
 
-    def __init__(self, device: I2cDevice, hz: int, fresh: bool = True) -> None:
+    def __init__(self, device: I2cDevice, hz: int, fresh: bool = True, clock: float = 1.0) -> None:
         """Switch all outputs off first, then set the frequency. Without `fresh` leave both to
-        another owner of the chip."""
-        self._device, scale = device, prescale(hz)
-        self._period_us = 1e6 / frequency_hz(scale)
+        another owner of the chip. `clock`: as for `prescale`."""
+        self._device, scale = device, prescale(hz, clock)
+        self._period_us = 1e6 / frequency_hz(scale, clock)
         if fresh:
             self._begin(scale)
 

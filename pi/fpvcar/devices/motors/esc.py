@@ -14,6 +14,9 @@ have cut the pulses; the ESC is then armed anew.
 
 import enum
 import math
+from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from fpvcar.config import EscMotor
 from fpvcar.devices.pins import Pins
@@ -57,7 +60,9 @@ class PulseLaw:
 
     def __init__(self, esc: EscMotor) -> None:
         self.state = Throttle.ARMING
-        self._esc, self._wish, self._share = esc, 0.0, 0.0
+        self.esc = esc
+        """ESC with its pulses, which may be replaced while the wish is zero."""
+        self._wish, self._share = 0.0, 0.0
         self._since_s = self._stepped_s = self._driven_s = -math.inf
 
     def drive(self, duty: float, now_s: float) -> None:
@@ -65,8 +70,8 @@ class PulseLaw:
         if now_s - self._driven_s > GAP_S:
             self.state, self._since_s, self._share = Throttle.ARMING, now_s, 0.0
         self._driven_s = now_s
-        least = 0.0 if self._esc.reverse == "forward-only" else -self._esc.top
-        self._wish = min(max(duty, least), self._esc.top)
+        least = 0.0 if self.esc.reverse == "forward-only" else -self.esc.top
+        self._wish = min(max(duty, least), self.esc.top)
         self.step(now_s)
 
     def step(self, now_s: float) -> None:
@@ -77,20 +82,20 @@ class PulseLaw:
         if state is not self.state:
             self.state, self._since_s, self._share = state, now_s, 0.0
         if state in (Throttle.FORWARD, Throttle.REVERSE):
-            most = abs(self._share) + self._esc.slew_per_s * elapsed_s
+            most = abs(self._share) + self.esc.slew_per_s * elapsed_s
             self._share = math.copysign(min(abs(self._wish), most), self._wish)
         elif state is Throttle.BRAKE:
-            self._share = -min(max(-self._wish, BRAKE_LEAST), self._esc.top)
+            self._share = -min(max(-self._wish, BRAKE_LEAST), self.esc.top)
 
     def _next(self, now_s: float) -> Throttle:
         past_s = now_s - self._since_s
-        if self.state is Throttle.ARMING and past_s < self._esc.arm_s + AWAKE_S:
+        if self.state is Throttle.ARMING and past_s < self.esc.arm_s + AWAKE_S:
             return Throttle.ARMING
         if self._wish == 0.0:
             return Throttle.NEUTRAL
         if self._wish > 0.0:
             return Throttle.FORWARD
-        if self._esc.reverse == "direct" or self.state is Throttle.REVERSE:
+        if self.esc.reverse == "direct" or self.state is Throttle.REVERSE:
             return Throttle.REVERSE
         if self.state is Throttle.BRAKE:
             return Throttle.PAUSE if past_s >= TAP_S else Throttle.BRAKE
@@ -101,25 +106,43 @@ class PulseLaw:
     @property
     def pulse_us(self) -> float:
         """Pulse to send now."""
-        return pulse_of(self._esc, self._share)
+        return pulse_of(self.esc, self._share)
 
     @property
     def due_s(self) -> float | None:
         """Time at which the state changes by itself; None for never."""
-        waits = {Throttle.ARMING: self._esc.arm_s, Throttle.BRAKE: TAP_S, Throttle.PAUSE: PAUSE_S}
+        waits = {Throttle.ARMING: self.esc.arm_s, Throttle.BRAKE: TAP_S, Throttle.PAUSE: PAUSE_S}
         return self._since_s + waits[self.state] if self._wish and self.state in waits else None
 
 
 class EscDriver:
-    """ESC on pins. It gets no pulse before the first zero, with which every drive begins."""
+    """ESC on pins. It gets no pulse before the first zero, with which every drive begins, and
+    never one beyond the ends of its profile."""
 
     def __init__(self, motor: EscMotor, pins: Pins) -> None:
         """Create the driver; it raises the exceptions of its pins."""
+        self._motor = self._tuned = motor
         self._output, self._pins = motor.output, pins
         self._law, self._sent_us = PulseLaw(motor), 0.0
 
+    @property
+    def tuned(self) -> bool:
+        """Whether the pulses are not those of the profile."""
+        return self._law.esc is not self._motor
+
+    def tune(self, pulses: Sequence[float] | None) -> None:
+        """Take calibrated pulses, neutral and dead band in us, from the next zero on; None: those
+        of the profile."""
+        if pulses is None:
+            self._tuned = self._motor
+        elif (self._tuned.neutral_us, self._tuned.dead_band_us) != tuple(pulses):
+            neutral_us, dead_band_us = pulses
+            self._tuned = replace(self._motor, neutral_us=neutral_us, dead_band_us=dead_band_us)
+
     def drive(self, duty: float, now_s: float) -> None:
         """Set the throttle, -1 to 1. Sends also an unchanged pulse: the dead man may have cut."""
+        if duty == 0.0:
+            self._law.esc = self._tuned
         self._law.drive(duty, now_s)
         self._send()
 
@@ -136,5 +159,6 @@ class EscDriver:
         return self._law.due_s
 
     def _send(self) -> None:
-        self._sent_us = self._law.pulse_us
+        ends_us = self._motor.reverse_us, self._motor.forward_us
+        self._sent_us = min(max(self._law.pulse_us, min(ends_us)), max(ends_us))
         self._pins.servo(self._output, self._sent_us)

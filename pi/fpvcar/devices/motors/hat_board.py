@@ -27,6 +27,7 @@ class Switch:
         """Open the bus. The pins are opened only when used: their daemon may hang."""
         hat = profile.pca9685
         self._open, self._oe, self._esc = ExitStack(), hat.oe, profile.motors.esc
+        self._clock = hat.clock
         self._open_pins = pins
         self._pins: IoPins | None = None
         try:
@@ -56,7 +57,7 @@ class Switch:
         if self._esc is None:
             all_off(self.device)
         else:
-            end_pulses(self.device, self._esc.output, self._esc.neutral_us)
+            end_pulses(self.device, self._esc.output, self._esc.neutral_us, self._clock)
 
     def enable(self, level: int) -> None:
         """Set OE to this level, if it is wired. Raises PinsFault."""
@@ -91,15 +92,16 @@ class HatBoard:
                 raise PinsLost(SAYS(place="PCA9685", reason=fault)) from None
             with ExitStack() as failed:
                 failed.callback(self._switch.close)
-                self.drivers = motor_drivers(profile, self._chip(profile.hat_hz()))
+                chip = self._chip(profile.hat_hz(), profile.pca9685.clock)
+                self.drivers = motor_drivers(profile, chip)
                 self._switch.enable(ENABLED)
                 self.dead_man = Guardian(lambda: Switch(profile, buses, pins), turn=turn)
                 failed.pop_all()
 
-    def _chip(self, hz: int) -> Pca9685:
+    def _chip(self, hz: int, clock: float) -> Pca9685:
         """Return the chip with all outputs off; disable a chip that does not answer through OE."""
         try:
-            return Pca9685(self._switch.device, hz)
+            return Pca9685(self._switch.device, hz, clock=clock)
         except PinsFault:
             with suppress(PinsFault):
                 self._switch.enable(DISABLED)

@@ -13,7 +13,7 @@ WAKES_AT = 0x29
 """Address of a VL53L0X after power-on."""
 COMMON_CHIPS = {
     WAKES_AT: "a VL53L0X",
-    **dict.fromkeys(METERS, "an INA219"),
+    **dict.fromkeys(METERS, "an INA219 or a PCA9685"),
     **dict.fromkeys(HATS, "a PCA9685"),
 }
 IN_RESET = "its XSHUT is held low unless `fpvcar run` is running"

@@ -64,6 +64,12 @@ def stopped(cause: StopCause, rig: Rig) -> Measured:
         time.sleep(STAYS_S)
         if scope.moved_since(number):
             raise CheckFailed("a motor turned again while the stick was still held")
+        if (
+            rig.profile.motors.esc
+            and cause.unit != "pigpiod"
+            and not scope.neutral_before_silence()
+        ):
+            raise CheckFailed("the pulses of the ESC ended without neutral")
         _check_cause(rig, cause)
         return Measured(scope.stopped_after_s(at_ns), scope.trace(at_ns), idle_s)
 
