@@ -64,13 +64,13 @@ class FarDrive:
 
     seconds: float
     ages_ms: Sequence[float]
-    """Age of each picture at its arrival."""
+    """Ages of the pictures, each at its arrival at the page."""
     gaps_ms: Sequence[float]
-    """Times between pictures."""
+    """Times between two pictures, the ends of the drive included."""
     wishes: int
     """Number of fresh wishes that the car accepted."""
     stops: Mapping[str, int]
-    """Stops by their cause."""
+    """Number of stops by cause."""
     driven: float
     """Share of the time in which the motors turned."""
     bitrates: Sequence[float]
