@@ -21,7 +21,7 @@ from testkit.browsers.chromium import chromium
 from benchmarks import draw, load, memory, sensors, start, stops
 from benchmarks.baselines import tuned
 from benchmarks.browser import buttons, control, firefox, stages, video
-from benchmarks.network import links, links_edge, links_loss, tunnel
+from benchmarks.network import far, links, links_edge, links_loss, tunnel
 from benchmarks.rdma import copies, pipes
 from benchmarks.recordings import broker, datasets, query, recording, station, store
 from benchmarks.rig import Settings, say
@@ -57,6 +57,8 @@ PARTS: dict[str, Callable[[Settings], Iterator[Result]]] = {
     "broker": broker.rows,
     "datasets": datasets.rows,
     "tunnel": tunnel.rows,
+    "far": far.rows,
+    "remote": far.beside,
 }
 INTERRUPTED = 130
 BROKEN = "broke off"

@@ -28,9 +28,7 @@ SIZE, REPEATS = 128 << 20, 4
 RAW, OURS, WIREGUARD, RDCP = "no tunnel", "OpenVPN, our settings", "wireguard-go", "rdcp --encrypt"
 UDP, TCP = "OpenVPN, its defaults (UDP)", "OpenVPN, its defaults over TCP"
 TUNED = "data-ciphers tun-mtu mssfix txqueuelen tcp-queue-limit tcp-nodelay socket-flags"
-USERSPACE = os.environ.get("WG_QUICK_USERSPACE_IMPLEMENTATION", "wireguard-go")
-"""Program that wg-quick starts where the kernel has no WireGuard."""
-NEEDED = ("iperf3", "openvpn", "wg-quick", USERSPACE)
+NEEDED = ("iperf3", "openvpn", "wg-quick", tunnel.USERSPACE)
 
 
 def untuned(made: Path, protocol: str) -> Path:
@@ -53,13 +51,15 @@ def wireguard(made: Path, lan: Lan) -> Iterator[Sequence[int]]:
         yield [
             int(path.parent.name)
             for path, command in commands.items()
-            if USERSPACE.encode() in command and name in command.split(b"\0")
+            if tunnel.USERSPACE.encode() in command and name in command.split(b"\0")
         ]
 
 
 def version() -> str:
     """Return the version of wireguard-go: those before 2023 handle each packet alone."""
-    done = subprocess.run([USERSPACE, "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [tunnel.USERSPACE, "--version"], capture_output=True, text=True, check=True
+    )
     return done.stdout.splitlines()[0]
 
 

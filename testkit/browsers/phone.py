@@ -34,17 +34,17 @@ def on_the_lan(
     secure_port: int | None = None,
     playwright: Playwright | None = None,
     program: str = CHROMIUM,
+    address: str = "",
 ) -> Iterator[Browser]:
     """Start Chromium on the far host, over pipes.
 
     Plain http of `secure_port` counts as secure there, so that the browser has WebCodecs; the
-    shell does not know that option. `playwright` and `program` are as for `chromium`.
+    shell does not know that option. `address` is another one of the car. `playwright` and `program`
+    are as for `chromium`.
     """
-    options = (
-        f" --unsafely-treat-insecure-origin-as-secure=http://{lan.near}:{secure_port}"
-        if secure_port
-        else ""
-    )
+    hosts = [lan.near, address] if address else [lan.near]
+    origins = ",".join(f"http://{host}:{secure_port}" for host in hosts)
+    options = f" --unsafely-treat-insecure-origin-as-secure={origins}" if secure_port else ""
     wrapper = home / "chromium-on-the-lan"
     wrapper.write_text(f'#!/bin/sh\nexec {" ".join(lan.enter)} {program} "$@"{options}\n')
     wrapper.chmod(0o755)

@@ -112,6 +112,11 @@ class Air(Lan):
         self._router.stdin.flush()
         return time.monotonic()
 
+    def mtu(self, size: int) -> None:
+        """Set the largest packet of both ends, in bytes."""
+        for enter, device in (([], self._near), (self.enter, self._far)):
+            _run(*enter, "ip", "link", "set", device, "mtu", str(size))
+
     def lose(self) -> None:
         self.set(Weather(loss=1.0))
 

@@ -191,24 +191,12 @@ class Lan:
         time-out. The latter overrides a socket's TCP_RTO_MIN_US: 200 is a kernel before Linux
         6.15."""
         least = ["rto_min", f"{least_timeout_ms}ms"] if least_timeout_ms else []
-        for enter, device, address in (
-            ([], self._near, self.near),
-            (self.enter, self._far, self.far),
+        for enter, device, own, peer in (
+            ([], self._near, self.near, self.far),
+            (self.enter, self._far, self.far, self.near),
         ):
-            _run(
-                *enter,
-                "ip",
-                "route",
-                "replace",
-                self._net,
-                "dev",
-                device,
-                "src",
-                address,
-                "congctl",
-                algorithm,
-                *least,
-            )
+            route = f"ip route replace {peer} dev {device} src {own} congctl {algorithm}"
+            _run(*enter, *route.split(), *least)
 
     def widen(self) -> None:
         """Restore the cable's own rate."""

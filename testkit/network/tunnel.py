@@ -1,8 +1,11 @@
-"""Tunnels between hosts of a Lan, by the configuration that `fpvstation tunnel` writes.
+"""Tunnels between hosts of a Lan, by the configuration that `fpvstation tunnel` or
+`fpvcar remote` writes.
 
 Needs root. The kernel need not have WireGuard: wg-quick then starts wireguard-go.
 """
 
+import ipaddress
+import os
 import re
 import subprocess
 import sys
@@ -11,10 +14,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from fpvcar.__main__ import main as car_main
+from fpvcar.cli.remote import CONFIG as CAR_CONFIG
 from fpvstation.__main__ import main
 from testkit.network.lan import Lan
 
 UP_S = 30.0
+USERSPACE = os.environ.get("WG_QUICK_USERSPACE_IMPLEMENTATION", "wireguard-go")
+"""Program that wg-quick starts where the kernel has no WireGuard."""
 HERE: tuple[str, ...] = ()
 """Prefix of a command on this host."""
 
@@ -26,6 +33,29 @@ def written(kind: str, lan: Lan, folder: Path, *more: str, endpoint: str = "") -
     argv = ["tunnel", kind, name, "--endpoint", endpoint or lan.far, "--to", str(folder)]
     assert main([*argv, *more]) == 0
     return folder / f"tunnel-{name}"
+
+
+def number(lan: Lan) -> int:
+    """Return a number that no two Lans share."""
+    return int(lan.near_device.removeprefix("fpvn"))
+
+
+def remote(lan: Lan, home: Path, endpoint: str, phones: int = 1) -> tuple[Path, str]:
+    """Run `fpvcar remote`; return the folder with all ends, and the car's address.
+
+    Interface and addresses have the Lan's number, so that no two share one.
+    """
+    card = home / "card"
+    assert car_main(["setup", "--root", str(card), "--board=l298n", "--name=Rusty"]) == 0
+    options = ["--root", str(card), "--to", str(home), "--phones", str(phones)]
+    net = ipaddress.IPv4Network((int(ipaddress.IPv4Address("10.96.0.0")) + 8 * number(lan), 29))
+    assert car_main(["remote", *options, "--endpoint", endpoint, "--network", str(net)]) == 0
+    made = home / "tunnel-fpvcar"
+    (made / "car").mkdir()
+    (card / CAR_CONFIG).rename(made / "car" / "fpvcar.conf")
+    for path in made.glob("*/fpvcar.conf"):
+        path.rename(path.with_name(f"{lan.near_device.replace('fpvn', 'fpvt')}.conf"))
+    return made, str(net[2])
 
 
 def config_of(tunnel: Path, end: str) -> Path:

@@ -242,7 +242,7 @@ class Intercom:
             return
         frame = pack_sound(Sound(int(now_s * 1e6), samples))
         try:
-            acked, unacked, _, _ = self._link.read()
+            acked, unacked, *_ = self._link.read()
             room = unacked <= LATE_S / SOUND_S * FRAME_BYTES
             if room and self._link.empty(acked + unacked):
                 self._link.write(acked + unacked, frame_head(len(frame), BINARY) + frame)

@@ -2,7 +2,9 @@
 
 A connection has room if the kernel has taken all written data, and its unacknowledged bytes
 (TIOCOUTQ) are below max(8 kB, delivered rate x (least round trip + 50 ms)). Measured on a narrow
-link, pictures are then 100-160 ms old instead of 640 ms with small buffers alone.
+link, pictures are then 100-160 ms old instead of 640 ms with small buffers alone. On a far link
+(bitrate.FAR_S) the kernel must have sent them, too: where packets are lost TCP sends less than a
+round trip's worth, and more would wait in its queue.
 """
 
 import asyncio
@@ -12,22 +14,38 @@ import struct
 import termios
 from collections import deque
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from fpvcar.video.bitrate import QUEUE_LEAST_BYTES, LinkMeter
 from fpvcar.video.stream import Frame
 
-SEND_BUFFER_BYTES = 32768
+SEND_BUFFER_BYTES, SEND_BUFFER_FAR_BYTES = 32768, 212_992
+"""Least round trips of some ms need no more than the first; at 240 ms it would hold back 2 Mbit/s.
+The second one is Linux's default limit, net.core.wmem_max."""
 NOTSENT_LOWAT_BYTES = 16384
 
 # include/uapi/linux/tcp.h, struct tcp_info: tcpi_rtt (u32, us) at byte 68, tcpi_bytes_acked (u64)
-# at byte 120, tcpi_min_rtt (u32, us) at byte 148; tcpi_total_retrans (u32) at byte 100,
-# tcpi_data_segs_out (u32) at byte 156, tcpi_dsack_dups (u32) at byte 216. Linux 4.19 and later.
+# at byte 120, tcpi_notsent_bytes (u32) at byte 144, tcpi_min_rtt (u32, us) at byte 148;
+# tcpi_total_retrans (u32) at byte 100, tcpi_data_segs_out (u32) at byte 156, tcpi_dsack_dups (u32)
+# at byte 216. Linux 4.19 and later.
 TCP_INFO_BYTES = 220
-TIMES, PACKETS = struct.Struct("=68xI48xQ20xI"), struct.Struct("=100xI52xI56xI")
+TIMES, PACKETS = struct.Struct("=68xI48xQ16xII"), struct.Struct("=100xI52xI56xI")
 OUTSTANDING = struct.Struct("=i")
 NO_RTT = 0xFFFFFFFF  # no data was acknowledged yet
 TLS_BYTES = 256
 """Most bytes that TLS adds to a unit in its connection's count."""
+
+
+class LinkState(NamedTuple):
+    """Counts of a connection: bytes acknowledged so far, bytes without an acknowledgement, and
+    those among them that the kernel has not sent; the least round trip, and the excess of the
+    current one."""
+
+    acked: int
+    unacked: int
+    unsent: int
+    rtt_s: float
+    queue_s: float
 
 
 class Link:
@@ -38,6 +56,7 @@ class Link:
         self._socket: socket.socket = transport.get_extra_info("socket")
         self._fd = self._socket.fileno()
         self._due = 0
+        self._far = False
         transport.set_write_buffer_limits(high=1, low=0)
         for level, option, value in (
             (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES),
@@ -46,17 +65,23 @@ class Link:
         ):
             self._socket.setsockopt(level, option, value)
 
-    def read(self) -> tuple[int, int, float, float]:
-        """Return (bytes acknowledged so far, bytes outstanding, least round trip in s, excess of
-        the current round trip over the least in s)."""
+    def read(self) -> LinkState:
+        """Return the kernel's current counts. Raises OSError if the connection is closed."""
         # First: it fails if the connection is closed.
         info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
-        rtt_us, acked, least_us = TIMES.unpack_from(info)
+        rtt_us, acked, unsent, least_us = TIMES.unpack_from(info)
         answer = fcntl.ioctl(self._fd, termios.TIOCOUTQ, b"\0\0\0\0")
         (unacked,) = OUTSTANDING.unpack(answer)
         if least_us == NO_RTT:
-            return acked, unacked, 0.0, 0.0
-        return acked, unacked, least_us / 1e6, max(0, rtt_us - least_us) / 1e6
+            return LinkState(acked, unacked, unsent, 0.0, 0.0)
+        queue_us = max(0, rtt_us - least_us)
+        return LinkState(acked, unacked, unsent, least_us / 1e6, queue_us / 1e6)
+
+    def enlarge(self) -> None:
+        """Enlarge the send buffer, for the data under way on a far link."""
+        if not self._far:
+            self._far = True
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_FAR_BYTES)
 
     def packets(self) -> tuple[int, int]:
         """Return (packets sent so far, packets lost so far).
@@ -105,7 +130,7 @@ class ViewerConnection:
 
     def __init__(self, link: Link, now_s: float) -> None:
         self.link = link
-        self.meter = LinkMeter(now_s, link.read()[0])
+        self.meter = LinkMeter(now_s, link.read().acked)
         self.unacked = 0
         self.queue_s = 0.0
         self.room = False
@@ -115,13 +140,16 @@ class ViewerConnection:
 
     def update(self, now_s: float) -> None:
         """Update the figures from the kernel's state."""
-        acked, unacked, rtt_s, self.queue_s = self.link.read()
+        acked, unacked, unsent, rtt_s, self.queue_s = self.link.read()
         self.unacked, self._taken = unacked, acked + unacked
-        self.meter.sample(now_s, acked, unacked, rtt_s)
+        self.meter.sample(now_s, acked, unacked, rtt_s, self.queue_s)
         while self._ends and self._has_arrived(acked, self._ends[0][1]):
             self.delivered = self._ends.popleft()[0]
         short = unacked < QUEUE_LEAST_BYTES or unacked < self.meter.limit_bytes
         self.room = short and self.link.empty(self._taken)
+        if self.meter.far:
+            self.link.enlarge()
+            self.room = self.room and not unsent
 
     def _has_arrived(self, acked: int, end: int) -> bool:
         return acked >= end and (not self.unacked or acked >= end + TLS_BYTES)

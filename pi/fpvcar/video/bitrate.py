@@ -13,6 +13,13 @@ LEAST_BITRATE = 150_000
 QUEUE_S = 0.05
 """Queueing time allowed in front of a unit on the link, in addition to the round trip."""
 QUEUE_LEAST_BYTES = 8000
+FAR_S, FAR_SHARE = 0.06, 2.0
+"""Least round trip of a far link, and its room as a multiple of that of a near one, unless a queue
+stands on it.
+
+The delivered rate is that of a round trip ago, and one lost packet holds the acknowledgement of all
+later bytes for a round trip more. A near link's room would be used up by then.
+"""
 WINDOW_S = 0.1
 MEMORY = 10
 """Number of windows kept: 1 s."""
@@ -78,7 +85,7 @@ class LinkMeter:
 
     def __init__(self, now_s: float, acked: int) -> None:
         self.progress_s = self._since_s = now_s
-        self.rtt_s = 0.0
+        self.rtt_s = self._queue_s = 0.0
         self.recent = self.rate = 0.0
         """Delivered bytes/s: in the last window, and in the best one of the last second."""
         self._acked = acked
@@ -87,9 +94,12 @@ class LinkMeter:
         self._best = _NO_BURST
         self._windows: deque[tuple[float, _Burst]] = deque(maxlen=MEMORY)
 
-    def sample(self, now_s: float, acked: int, unacked: int, rtt_s: float) -> None:
-        """Process the counts of acknowledged and outstanding bytes, and the least round trip."""
-        self.rtt_s = rtt_s
+    def sample(
+        self, now_s: float, acked: int, unacked: int, rtt_s: float, queue_s: float = 0.0
+    ) -> None:
+        """Process the counts of acknowledged and outstanding bytes, the least round trip, and the
+        excess of the current one."""
+        self.rtt_s, self._queue_s = rtt_s, queue_s
         if acked > self._acked or not unacked:
             self.progress_s = now_s
         self._acked = acked
@@ -131,7 +141,13 @@ class LinkMeter:
     @property
     def limit_bytes(self) -> float:
         """Number of unacknowledged bytes that leaves room for another unit."""
-        return max(QUEUE_LEAST_BYTES, self.rate * (self.rtt_s + QUEUE_S))
+        share = FAR_SHARE if self.far and self._queue_s < QUEUE_S / 2 else 1.0
+        return max(QUEUE_LEAST_BYTES, share * self.rate * (self.rtt_s + QUEUE_S))
+
+    @property
+    def far(self) -> bool:
+        """Whether the round trip is long compared with the time between pictures."""
+        return self.rtt_s >= FAR_S
 
     def report(self, blocked_s: float, dropped: int) -> LinkReport:
         """Return the current report of the link."""

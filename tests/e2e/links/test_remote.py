@@ -1,7 +1,6 @@
 """A car behind its router, a server with an address, and a phone behind NAT: the three ends that
 `fpvcar remote` writes, with wireguard-go where the kernel has no WireGuard."""
 
-import ipaddress
 import os
 import re
 import shutil
@@ -21,9 +20,6 @@ from testkit.harness import SMALL, RunningBench, started
 from testkit.network import tunnel
 from testkit.network.lan import Lan
 
-from fpvcar.__main__ import main
-from fpvcar.cli import remote
-
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.alone,
@@ -37,28 +33,6 @@ pytestmark = [
 
 def run(*words: str) -> None:
     subprocess.run(words, check=True, capture_output=True)
-
-
-def number(lan: Lan) -> int:
-    return int(lan.near_device.removeprefix("fpvn"))
-
-
-def written(lan: Lan, home: Path, endpoint: str, phones: int = 1) -> tuple[Path, str]:
-    """Run `fpvcar remote`; return the folder with all ends, and the car's address.
-
-    Interface and addresses have the Lan's number, so that no two tests share one.
-    """
-    card = home / "card"
-    assert main(["setup", "--root", str(card), "--board=l298n", "--name=Rusty"]) == 0
-    options = ["--root", str(card), "--to", str(home), "--phones", str(phones)]
-    net = ipaddress.IPv4Network((int(ipaddress.IPv4Address("10.96.0.0")) + 8 * number(lan), 29))
-    assert main(["remote", *options, "--endpoint", endpoint, "--network", str(net)]) == 0
-    made = home / "tunnel-fpvcar"
-    (made / "car").mkdir()
-    (card / remote.CONFIG).rename(made / "car" / "fpvcar.conf")
-    for path in made.glob("*/fpvcar.conf"):
-        path.rename(path.with_name(f"{lan.near_device.replace('fpvn', 'fpvt')}.conf"))
-    return made, str(net[2])
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +62,7 @@ def far_car(
 ) -> Iterator[tuple[RunningBench, str]]:
     """A car with its tunnel up, and its address there."""
     wan, home = behind_nat
-    made, address = written(wan, tmp_path_factory.mktemp("ends"), wan.far)
+    made, address = tunnel.remote(wan, tmp_path_factory.mktemp("ends"), wan.far)
     ends = {"server": wan.enter, "car": tunnel.HERE, "phone": home.enter}
     with tunnel.wireguard(made, **ends):
         assert tunnel.reaches(address, home.enter)
@@ -149,14 +123,14 @@ def test_certificate_names_the_cars_address_in_the_tunnel(
 def test_tunnel_by_ipv6_carries_packets_of_its_mtu_over_a_line_of_1280_bytes(
     lan: Lan, tmp_path: Path
 ) -> None:
-    near, far = (f"fd00:79:{number(lan):x}::{last}" for last in (1, 2))
+    near, far = (f"fd00:79:{tunnel.number(lan):x}::{last}" for last in (1, 2))
     for enter, device, own in (
         ([], lan.near_device, near),
         (lan.enter, lan.near_device.replace("fpvn", "fpvf"), far),
     ):
         run(*enter, "ip", "addr", "add", f"{own}/64", "dev", device, "nodad")
         run(*enter, "ip", "link", "set", device, "mtu", "1280")
-    made, address = written(lan, tmp_path, far, phones=0)
+    made, address = tunnel.remote(lan, tmp_path, far, phones=0)
     with tunnel.wireguard(made, server=lan.enter, car=tunnel.HERE):
         assert tunnel.reaches(address, lan.enter)
         before = fragments(lan)

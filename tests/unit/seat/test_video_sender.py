@@ -1,6 +1,8 @@
 """Sender of units to a viewer: by one connection or two, each of which may be full."""
 
 import asyncio
+import contextlib
+import socket
 import struct
 import time
 from typing import cast
@@ -9,7 +11,7 @@ import pytest
 from testkit.hub import FakeCamera
 
 from fpvcar.seat import video_socket
-from fpvcar.seat.video_link import Link
+from fpvcar.seat.video_link import SEND_BUFFER_FAR_BYTES, Link, LinkState, ViewerConnection
 from fpvcar.seat.video_socket import Sender
 from fpvcar.video import bitrate
 from fpvcar.video.bitrate import LinkMeter, LinkReport
@@ -24,14 +26,18 @@ class OpenLink:
     closing = False
 
     def __init__(self, room: bool = True) -> None:
-        self.written, self.acked, self.queue_s = 0, 0, 0.0
+        self.written, self.acked, self.unsent, self.rtt_s, self.queue_s = 0, 0, 0, 0.001, 0.0
         self.units: list[bytes] = []
-        self.room, self.gone, self.aborted = room, False, False
+        self.room, self.gone, self.aborted, self.enlarged = room, False, False, 0
 
-    def read(self) -> tuple[int, int, float, float]:
+    def read(self) -> LinkState:
         if self.gone:
             raise OSError("gone")
-        return self.acked, self.written - self.acked, 0.001, self.queue_s
+        unacked = self.written - self.acked
+        return LinkState(self.acked, unacked, self.unsent, self.rtt_s, self.queue_s)
+
+    def enlarge(self) -> None:
+        self.enlarged += 1
 
     def packets(self) -> tuple[int, int]:
         return 0, 0
@@ -56,11 +62,62 @@ def test_retransmissions_reported_as_duplicates_are_no_losses() -> None:
     assert link.packets() == (1000, 4)
 
 
+@pytest.mark.parametrize(("rtt_s", "unsent", "room"), [(0.02, 100, True), (0.1, 100, False)])
+def test_only_a_far_link_with_unsent_bytes_lacks_room(
+    rtt_s: float, unsent: int, room: bool
+) -> None:
+    link = OpenLink()
+    connection = ViewerConnection(cast(Link, link), 0.0)
+    link.rtt_s, link.unsent = rtt_s, unsent
+    connection.update(1.0)
+    assert connection.room is room
+    link.unsent = 0
+    connection.update(1.1)
+    assert connection.room
+    assert bool(link.enlarged) is (rtt_s == 0.1)
+
+
+def test_send_buffer_of_a_far_link_is_enlarged_once() -> None:
+    transport = FixedTransport(bytes(248))
+    link = Link(cast(asyncio.Transport, transport))
+    before = len(transport.options)
+    link.enlarge()
+    link.enlarge()
+    far = (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_FAR_BYTES)
+    assert transport.options[before:] == [far]
+
+
+def test_unsent_bytes_are_those_of_the_kernel() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.create_connection(server.getsockname()) as peer, server.accept()[0] as near:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            near.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while near.send(bytes(65536)):  # until the peer's window and our buffer are full
+                    pass
+            state = Link(cast(asyncio.Transport, RealTransport(near))).read()
+            assert 0 < state.unsent <= state.unacked
+
+
+class RealTransport:
+    """Transport of a real socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+
+    def get_extra_info(self, _: str) -> socket.socket:
+        return self._socket
+
+    def set_write_buffer_limits(self, **_: int) -> None:
+        """Accept any limit."""
+
+
 class FixedTransport:
     """Transport and socket whose TCP_INFO is fixed."""
 
     def __init__(self, info: bytes) -> None:
         self._info = info
+        self.options: list[tuple[int, ...]] = []
 
     def get_extra_info(self, _: str) -> "FixedTransport":
         return self
@@ -68,8 +125,8 @@ class FixedTransport:
     def fileno(self) -> int:
         return -1
 
-    def setsockopt(self, *_: int) -> None:
-        """Accept any option."""
+    def setsockopt(self, *option: int) -> None:
+        self.options.append(option)
 
     def set_write_buffer_limits(self, **_: int) -> None:
         """Accept any limit."""
@@ -192,7 +249,8 @@ async def test_second_connection_failure_does_not_end_the_viewer(
     start_s = time.monotonic()
     while not dead.copies.aborted:
         assert time.monotonic() - start_s < 5.0
-        dead.first.read = lambda: (dead.first.written, 0, 0.001, 0.0)  # type: ignore[method-assign]
+        last = LinkState(dead.first.written, 0, 0, 0.001, 0.0)
+        dead.first.read = lambda last=last: last  # type: ignore[method-assign, misc]
         dead.publish()
         await asyncio.sleep(0.01)
     for copied in (gone, closing, dead):

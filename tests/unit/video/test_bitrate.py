@@ -17,15 +17,19 @@ MOST = 2_000_000
 
 @dataclass
 class Link:
-    """Single queue: bytes leave at `carries(now_s)` bit/s and are acknowledged later."""
+    """Single queue: bytes leave at `carries(now_s)` bit/s and are acknowledged later.
+
+    `queue_s` is the time in the queue, smoothed like TCP's round trip (RFC 6298, alpha).
+    """
 
     carries: Callable[[float], float]
     rtt_s: float
     acked: int = 0
     sent: int = 0
+    queue_s: float = 0.0
     _left: int = 0
     _credit: float = 0.0
-    _acks: deque[tuple[float, int]] = field(default_factory=deque)
+    _acks: deque[tuple[float, int, float]] = field(default_factory=deque)
     _goes: deque[tuple[int, int]] = field(default_factory=deque)
 
     def send(self, size: int, capture_us: int) -> None:
@@ -38,9 +42,13 @@ class Link:
         gone = min(int(self._credit), self.sent - self._left)
         self._credit = min(self._credit - gone, 1500.0)
         self._left += gone
-        self._acks.append((now_s + self.rtt_s, self._left))
+        queue_s = (self.sent - self._left) * 8 / max(1.0, self.carries(now_s))
+        self._acks.append((now_s + self.rtt_s, self._left, queue_s))
         while self._acks and self._acks[0][0] <= now_s:
-            self.acked = self._acks.popleft()[1]
+            _, acked, queue_s = self._acks.popleft()
+            if acked > self.acked:
+                self.queue_s += (queue_s - self.queue_s) / 8
+            self.acked = acked
         while self._goes and self._goes[0][0] <= self._left:
             yield self._goes.popleft()[1]
 
@@ -84,7 +92,7 @@ class Car:
         """Send all that may go now; return True if the link has room left."""
         while True:
             unacked = link.sent - link.acked
-            meter.sample(self.now_s, link.acked, unacked, self.rtt_s)
+            meter.sample(self.now_s, link.acked, unacked, self.rtt_s, link.queue_s)
             room = unacked < meter.limit_bytes
             packet = viewer.next(room, self.now_s)
             if packet is None:
@@ -264,6 +272,18 @@ def test_meter_forgets_old_rates_and_bursts() -> None:
     for tick in range(2, 14):
         meter.sample(tick * 0.11, 30_000, 0, 0.02)
     assert (meter.rate, meter.report(0.0, 0).burst) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rtt_s", "queue_s", "limit"),
+    [(0.02, 0.0, 7_000 * 10), (0.1, 0.0, 2 * 15_000 * 10), (0.1, 0.03, 15_000 * 10)],
+)
+def test_far_link_without_queue_has_twice_the_room(
+    rtt_s: float, queue_s: float, limit: float
+) -> None:
+    meter = LinkMeter(0.0, 0)
+    meter.sample(0.1, 100_000, 0, rtt_s, queue_s)
+    assert meter.limit_bytes == pytest.approx(limit)
 
 
 def burst(meter: LinkMeter) -> float:

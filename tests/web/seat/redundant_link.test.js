@@ -40,12 +40,13 @@ Object.assign(globalThis, {
 });
 const {RedundantLink} = await import('../../../web/seat/link/redundant_link.js');
 
-/** A page at the wheel that receives pictures. */
-function page() {
+/** A page at the wheel that receives pictures, so many ms away. */
+function page(roundTripMs = 20) {
   FakeSocket.made.length = 0;
   const arrived = /** @type {[ArrayBuffer, number][]} */ ([]);
   const link = {
     client: 'client-me', hello: () => ({name: 'Ann'}), video: {},
+    trips: {ms: () => roundTripMs},
     arrived: (/** @type {ArrayBuffer} */ frame, /** @type {number} */ way) => arrived.push([frame, way]),
   };
   const copies = new RedundantLink(/** @type {any} */ (link));
@@ -103,6 +104,20 @@ test('second connection ends with the wheel, or after a long time without loss',
     assert.equal(copies.socket, null);
     assert.equal(copies.merge.both, false);
   }
+});
+
+test('second connection of a far page opens at a smaller loss, and stays as long', () => {
+  const {copies, state} = page(100);
+  state(0.003, 0);
+  assert.equal(FakeSocket.made.length, 0);
+  state(0.006, 100);
+  assert.equal(FakeSocket.made.length, 1);
+  FakeSocket.made[0].opens();
+  state(0.002, 20_000);
+  state(0, 40_000);
+  assert.ok(copies.socket);
+  state(0, 40_001);
+  assert.equal(copies.socket, null);
 });
 
 test('closed second connection is opened again after a second', () => {

@@ -12,8 +12,10 @@ import {address} from './link.js';
 /** @import {State} from '../../lib/types.js' */
 
 /** Of the packets of our pictures; with fewer lost it costs more than it gives. */
-const LOST_FROM = 0.02;
-const LOST_UNTIL = 0.005;
+const NEAR = {from: 0.02, until: 0.005};
+/** A lost packet comes again after a round trip: on a far link it costs more. */
+const FAR = {from: 0.004, until: 0.001};
+const FAR_MS = 60;
 const WELL_MS = 20_000;
 const AGAIN_MS = 1000;
 /** Data queued behind this is stale. */
@@ -32,9 +34,10 @@ export class RedundantLink {
 
   /** Opens or closes it according to the car's state. @param {State} state @param {number} nowMs */
   state({role, lost}, nowMs) {
-    if ((lost ?? 0) >= LOST_UNTIL) this.lossyMs = nowMs;
+    const {from, until} = (this.link.trips.ms(nowMs) ?? 0) >= FAR_MS ? FAR : NEAR;
+    if ((lost ?? 0) >= until) this.lossyMs = nowMs;
     if (role !== 'driver' || nowMs - this.lossyMs > WELL_MS) this.socket?.close();
-    else if ((lost ?? 0) >= LOST_FROM && !this.socket && this.link.video &&
+    else if ((lost ?? 0) >= from && !this.socket && this.link.video &&
       nowMs - this.openedMs >= AGAIN_MS) this.open(nowMs);
   }
 
