@@ -62,6 +62,9 @@ def wires(profile: Profile) -> Iterator[tuple[int, int]]:
     """Yield the pairs of pins that a rig wires together."""
     rig = profile.rig
     yield from zip(profile.motor_pins(), rig.loops, strict=False)
+    for servo in list(profile.servos.values())[:1]:
+        if servo.signal is not None and rig.servo is not None:
+            yield servo.signal, rig.servo
     if rig.out is not None and rig.back is not None:
         yield rig.out, rig.back
     if rig.echo is not None:

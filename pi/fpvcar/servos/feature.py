@@ -17,6 +17,7 @@ from fpvcar.drive import gate
 from fpvcar.drive.aiming import STEP_S, Aim
 from fpvcar.http.responses import quoted
 from fpvcar.runtime.service import Part, Timer
+from fpvcar.runtime.texts import State
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.handlers import Right, handles
@@ -42,6 +43,8 @@ class ServosState(Struct, frozen=True):
 
     servos: dict[str, ServoState]
     viewers: bool
+    state: State = "ok"
+    """Fault of the servos' pulses; the car drives all the same."""
 
 
 class ServoAims:
@@ -51,7 +54,8 @@ class ServoAims:
         self.aims = {name: Aim(servo) for name, servo in core.profile.servos.items()}
         self._control, self._sessions, self._limits = core.control, core.sessions, core.profile.gate
         self._changed, self._recorder, self._clock_s = core.changed, core.recorder, clock_s
-        self._timer = Timer(self.step)
+        self._timer, self._saver = Timer(self.step), core.saver
+        self._sessions.viewers_look = core.saver.later.viewers_look
         self._client, self._wished_s = "", -math.inf
         """Page of the newest wish to turn, and its time."""
         self._stopped = self._held = self._moved = self._recorded = False
@@ -68,7 +72,12 @@ class ServoAims:
             )
             for name, aim in self.aims.items()
         }
-        return ServosState(servos, self._sessions.viewers_look)
+        return ServosState(servos, self._sessions.viewers_look, self._control.servo_state())
+
+    def faults(self) -> tuple[str, ...]:
+        """Return the fault of the pulses as for /healthz."""
+        state = self._control.servo_state()
+        return () if state == "ok" else (f"servos: {state}",)
 
     @handles(Look, right=Right.LOOKS, act="turns the camera")
     def look(self, session: Session, look: Look, now_s: float) -> None:
@@ -97,8 +106,9 @@ class ServoAims:
 
     @handles(LetLook, right=Right.GROWN_UP, act="lets viewers turn the camera")
     def let_look(self, session: Session, message: LetLook, now_s: float) -> None:
-        """Allow viewers to turn the servos, until the car restarts."""
+        """Allow viewers to turn the servos."""
         self._sessions.viewers_look = message.on
+        self._saver.put_viewers_look(message.on)
         self._changed.set()
 
     def _other_turns(self, session: Session, now_s: float) -> bool:
@@ -124,7 +134,9 @@ class ServoAims:
         begins = not self._moved and any(aim.moving for aim in self.aims.values())
         if begins or not self._recorded:
             self._record()
-        self._moved = any([aim.step(now_s) for aim in self.aims.values()])
+        # without `wheels` the servos keep their angle; it must not leap when the next one starts
+        reached = self._control.wheels == "ok"
+        self._moved = reached and any([aim.step(now_s) for aim in self.aims.values()])
         self._control.aim(tuple(aim.deg for aim in self.aims.values()))
         if self._moved:
             self._record()
@@ -144,4 +156,6 @@ def feature(core: Core) -> Feature:
         parts=(Part("servos", (servos.run,)),),
         handlers=(servos,),
         state=servos.state,
+        status=lambda: {"servos": str(core.control.servo_state())},
+        faults=servos.faults,
     )

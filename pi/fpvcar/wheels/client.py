@@ -18,11 +18,13 @@ from typing import Literal
 from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control
+from fpvcar.runtime.texts import Text
 from fpvcar.wheels.pins_off_client import ask_helper, peer_pid
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import (
     PACKET_MAX,
     Answer,
+    ServosWhy,
     Setpoint,
     Status,
     pack_angles,
@@ -42,6 +44,7 @@ RETRY_S = 0.1
 ANSWERS_MOST = 64
 """Maximum of answers read at once: usually two or three are pending, more if the loop was late."""
 State = Literal["ok", "absent", "hung"]
+Servos = Literal["ok"] | Text
 log = logging.getLogger("fpvcar.wheels")
 
 
@@ -79,6 +82,7 @@ class WheelsClient:
 
     def __init__(self, path: Path, rescue: Rescue) -> None:
         self.state: State = "absent"
+        self._servos: Servos = "ok"
         self._path = path
         self._control: Control | None = None
         self._socket: socket.socket | None = None
@@ -113,6 +117,7 @@ class WheelsClient:
         self._pid = peer_pid(connection)
         self._ended = loop.create_future()
         self._socket, self._unanswered_ns, self._lost_ns = connection, None, None
+        self._servos = "ok"
         await self._ended
 
     def read_answers(self) -> None:
@@ -143,6 +148,9 @@ class WheelsClient:
         if not packet:
             raise ConnectionResetError("closed by the wheels")
         answer = parse_packet(packet)
+        if isinstance(answer, ServosWhy):
+            self._servos = answer.text or "ok"
+            return False
         if not isinstance(answer, Answer):
             control.wheels_fault(answer)
             return False
@@ -169,6 +177,10 @@ class WheelsClient:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.send(pack_angles(angles))
+
+    def servo_state(self) -> Servos:
+        """Return the state of servos that do not steer."""
+        return self._servos
 
     def _call_rescue(self, now_ns: int) -> None:
         if now_ns - self._asked_ns >= MUTE_AGAIN_NS:

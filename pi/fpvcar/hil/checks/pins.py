@@ -6,7 +6,7 @@ drives the motors' pins, and each of them is read on its pin of `rig.loops`.
 
 import time
 
-from fpvcar.config import Profile
+from fpvcar.config import AimServo, Profile
 from fpvcar.devices import backends
 from fpvcar.devices.motors.esc import AWAKE_S, pulse_of
 from fpvcar.devices.pins import Edges
@@ -23,7 +23,9 @@ ANSWER_S = 1.0
 SHARES = (0.1, 0.5, 0.9)
 HZ = 100
 """Frequency that every back end supports."""
-SERVO_US = 1500
+SERVO_US, SERVO_PERIOD_S = 1500, 0.02
+STATES_S, TURNS_S = 0.3, 30.0
+"""Time for which the car reports one angle once a servo stands, and limit of a turn."""
 TRIGGER_US = 50
 WHEEL = 0.8
 SAMPLED = "pigpio samples pins every 5 us; a kernel's edge is late by its interrupt"
@@ -211,6 +213,69 @@ def _esc(rig: Rig) -> Measured:
     return Measured(max(off_us))
 
 
+def _first_servo(profile: Profile) -> tuple[str, AimServo]:
+    return next(iter(profile.servos.items()))
+
+
+def _turned(driver: Driver, name: str, deg: float) -> float:
+    """Turn a servo towards an angle and wait until it stands; return its angle by the car."""
+
+    def now_deg() -> float:
+        return float(driver.state["parts"]["servos"]["servos"][name]["deg"])
+
+    driver.say(kind="look", to={name: deg}, seen=driver.seen)
+    last = now_deg()
+    time.sleep(STATES_S)
+    end_s = time.monotonic() + TURNS_S
+    while (deg := now_deg()) != last:
+        if time.monotonic() > end_s:
+            raise CheckFailed(f"servo {name} still turns after {TURNS_S:g} s: {deg:g} degrees")
+        last = deg
+        time.sleep(STATES_S)
+    return last
+
+
+def _servo_angles(rig: Rig) -> Measured:
+    """Measure how far the widths of a servo's pulses are off: at rest, at both limits when asked
+    to go beyond, and at rest again."""
+    name, servo = _first_servo(rig.profile)
+    assert rig.profile.rig.servo is not None
+    off_us: list[float] = []
+    with rig.driver() as driver, rig.edges((rig.profile.rig.servo,)) as edges:
+        driver.ready()
+        wanted = (servo.rest_deg, servo.most_deg, servo.least_deg, servo.rest_deg)
+        for asked, expected in zip(
+            (servo.rest_deg, 180, -180, servo.rest_deg), wanted, strict=True
+        ):
+            _turned(driver, name, asked)
+            time.sleep(SETTLE_S)
+            for width_us in listened(edges, rig.profile.rig.servo).widths_us:
+                off_us.append(abs(width_us - servo.pulse_us(expected)))
+    return Measured(max(off_us))
+
+
+def _servo_speed(rig: Rig) -> Measured:
+    """Measure the speed of a servo between its limits by its pulses, as a share of the limit."""
+    name, servo = _first_servo(rig.profile)
+    gpio = rig.profile.rig.servo
+    assert gpio is not None
+    turns_s = (servo.most_deg - servo.least_deg) / servo.speed_deg_s
+    with rig.driver() as driver, rig.edges((gpio,)) as edges:
+        driver.ready()
+        _turned(driver, name, servo.least_deg)
+        edges.read(0.0)
+        driver.say(kind="look", to={name: servo.most_deg}, seen=driver.seen)
+        widths = listened(edges, gpio, turns_s + 5 * SETTLE_S).widths_us
+        _turned(driver, name, servo.rest_deg)
+    degrees = [servo.deg(width_us) for width_us in widths]
+    ends = servo.least_deg + 1.0, servo.most_deg - 1.0
+    moving = [deg for deg in degrees if ends[0] < deg < ends[1]]
+    if len(moving) < 3:
+        raise CheckFailed(f"servo {name} turned within {len(moving)} pulses: expected a slow turn")
+    took_s = (len(moving) - 1) * SERVO_PERIOD_S
+    return Measured(100.0 * (moving[-1] - moving[0]) / took_s / servo.speed_deg_s)
+
+
 CHECKS = (
     Check(
         "pins-levels",
@@ -275,5 +340,21 @@ CHECKS = (
         Limit(5.0, "us", "docs/reference/profile.md: neutral_us, forward_us"),
         ("loops",),
         _esc,
+    ),
+    Check(
+        "servo-angles",
+        "pins",
+        "A servo that does not steer rests, and keeps its limits when asked to go beyond.",
+        Limit(5.0, "us", "docs/reference/profile.md: rest_deg, least_deg, most_deg"),
+        ("servo",),
+        _servo_angles,
+    ),
+    Check(
+        "servo-speed",
+        "pins",
+        "A servo that does not steer keeps its largest speed.",
+        Limit(110.0, "%", "docs/reference/profile.md: speed_deg_s; a late step is caught up"),
+        ("servo",),
+        _servo_speed,
     ),
 )
