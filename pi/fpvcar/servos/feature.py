@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from fpvcar.drive import gate
 from fpvcar.drive.aiming import STEP_S, Aim
+from fpvcar.drive.gate import Cause
 from fpvcar.http.responses import quoted
 from fpvcar.runtime.service import Part, Timer
 from fpvcar.runtime.texts import State
@@ -58,7 +59,7 @@ class ServoAims:
         self._sessions.viewers_look = core.saver.later.viewers_look
         self._client, self._wished_s = "", -math.inf
         """Page of the newest wish to turn, and its time."""
-        self._stopped = self._held = self._moved = self._recorded = False
+        self._stopped = self._held = self._by_wheels = self._moved = self._recorded = False
 
     async def run(self) -> None:
         """Move the servos for ever, at once after a wish."""
@@ -123,14 +124,20 @@ class ServoAims:
     def step(self) -> float:
         """Move the servos by now; return the time to the next step in s."""
         now_s, latches = self._clock_s(), self._control.decision.latches
-        held = latches.hold is not None
+        hold = latches.hold
+        held = hold is not None
         silent = not gate.may_aim(self._wished_s, latches, now_s, self._limits)
+        by_wheels = hold is not None and hold.cause is Cause.WHEELS_STOPPED
         for aim in self.aims.values():
-            if latches.stopped and not self._stopped and aim.servo.center_on_stop:
+            centers = aim.servo.center_on_stop
+            if centers and by_wheels and not self._by_wheels:
+                aim.jump(aim.servo.rest_deg)  # `wheels` is turning it there
+                self._recorded = False
+            elif centers and latches.stopped and not self._stopped:
                 aim.go(aim.servo.rest_deg)
             elif held and not self._held or silent and aim.turning:
                 aim.turn(0.0)
-        self._stopped, self._held = latches.stopped, held
+        self._stopped, self._held, self._by_wheels = latches.stopped, held, by_wheels
         begins = not self._moved and any(aim.moving for aim in self.aims.values())
         if begins or not self._recorded:
             self._record()

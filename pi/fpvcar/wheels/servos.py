@@ -43,6 +43,8 @@ class ServoThread:
         self._profile, self._opens = profile, opens
         self._aims = [Aim(servo) for servo in profile.servos.values()]
         self._angles: tuple[float, ...] | None = None
+        self._stale: tuple[float, ...] = ()
+        """Angles from before the newest stop."""
         self._news = threading.Event()
         self._ending = False
         self.fault: Text | None = None
@@ -51,20 +53,25 @@ class ServoThread:
         self._thread.start()
 
     def aim(self, angles: tuple[float, ...]) -> None:
-        """Take the newest angles in degrees; return at once. A wrong number of them is ignored."""
-        if len(angles) == len(self._aims):
-            self._angles = angles
-            self._news.set()
+        """Take the newest angles in degrees; return at once. A wrong number of them is ignored,
+        and repeats of those from before a stop: their sender does not know of it yet."""
+        if len(angles) == len(self._aims) and angles != self._stale:
+            self._use(angles, ())
+
+    def _use(self, angles: tuple[float, ...], stale: tuple[float, ...]) -> None:
+        self._angles, self._stale = angles, stale
+        self._news.set()
 
     def stop(self) -> None:
         """Turn servos to their rest whose profile says so, because the car has stopped."""
+        if (angles := self._angles) is None:
+            return
         servos = self._profile.servos.values()
-        self.aim(
-            tuple(
-                servo.rest_deg if servo.center_on_stop else deg
-                for servo, deg in zip(servos, self._angles or (), strict=False)
-            )
+        rests = (
+            servo.rest_deg if servo.center_on_stop else deg
+            for servo, deg in zip(servos, angles, strict=True)
         )
+        self._use(tuple(rests), self._stale or angles)
 
     def close(self) -> None:
         """End pulses and thread, unless the outputs hang."""
