@@ -3,6 +3,7 @@
 The script in pigpiod: tests/unit/fpvbench/pigpiod/test_deadman.py.
 """
 
+import fcntl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -259,8 +260,8 @@ def test_helper_waits_for_the_last_pulse_before_oe(
     bus = tmp_path / "i2c-1"
     bus.touch()
     monkeypatch.setattr(pins_off, "I2C", str(tmp_path / "i2c-{}"))
-    monkeypatch.setattr(pins_off.fcntl, "ioctl", lambda *_: 0)
-    monkeypatch.setattr(pins_off.time, "sleep", slept.append)
+    monkeypatch.setattr(fcntl, "ioctl", lambda *_: 0)
+    monkeypatch.setattr(time, "sleep", slept.append)
     assert HAT.stop_chips() == ((1, 0x60, 0, 0),)
     assert pins_off.stop((), pins_off.parse("i2c-1:0x60:0:0")[1]) == 0
     assert slept == [CYCLE_S] and bus.read_bytes() == pins_off.ALL_LED_OFF
