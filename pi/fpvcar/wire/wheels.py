@@ -95,7 +95,7 @@ class Answer(NamedTuple):
 
 
 class ServosWhy(NamedTuple):
-    """Fault of the servos that do not steer; None if there is none."""
+    """Fault of the servos that do not steer; None while they get their pulses."""
 
     text: Text | None
 

@@ -4,7 +4,7 @@
  *   keys, stick, gamepad, phone -> look message -> the car, which limits angles and speed
  */
 
-import {fill, loadTexts, number, said, t} from '../../lang/words.js';
+import {fill, loadSaid, loadTexts, number, said, t} from '../../lang/words.js';
 import {CameraDirection} from '../../lib/camera_direction.js';
 import {byId, capture, make, setAttr, setText, show} from '../../lib/dom.js';
 import {clamp, stick} from '../../lib/curves.js';
@@ -45,7 +45,7 @@ export class ServoControls {
     /** @type {Servos} */
     this.now = {servos: {}, viewers: false};
     /** The fault shown last. */
-    this.warned = '';
+    this.warned = /** @type {string | undefined} */ ('');
     /** @type {Map<string, Turn>} */
     this.sources = new Map();
     this.sent = STILL;
@@ -205,11 +205,11 @@ export class ServoControls {
 
   /** The words for a fault, which a toast shows once; '' for none. @param {Servos} servos */
   faultOf({state}) {
-    const reason = said(state);
-    const words = reason && fill(t.servos.fault, {fault: reason});
-    if (words && words !== this.warned) toast(words, 'warn');
-    this.warned = words;
-    return words;
+    const words = () => said(state) && fill(t.servos.fault, {fault: said(state)});
+    const key = JSON.stringify(state);
+    if (key !== this.warned && said(state)) void loadSaid().then(() => toast(words(), 'warn'));
+    this.warned = key;
+    return words();
   }
 
   /** Adds a servo's slider to the menu. @param {string} name @param {Servo} servo */
