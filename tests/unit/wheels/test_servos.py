@@ -81,8 +81,11 @@ def test_hung_run_is_a_stop_for_servos(tmp_path: Path) -> None:
             if answer is not None and answer.status == Status.APPLIED:
                 break
         until(lambda: angles(rig) == [70, 0], START_S, "tilt does not turn to its rest")
-        client.aim(70.0, 45.0)
-        until(lambda: angles(rig) == [70, 45], START_S, "it does not obey the next angles")
+        client.aim(70.0, 45.0)  # a run that does not know of the stop yet
+        time.sleep(0.3)
+        assert angles(rig) == [70, 0]
+        client.aim(70.0, 44.0)
+        until(lambda: angles(rig) == [70, 44], START_S, "it does not obey the next angles")
 
 
 def test_new_run_that_begins_at_rest_causes_no_leap(tmp_path: Path) -> None:
