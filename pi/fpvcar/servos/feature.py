@@ -127,7 +127,7 @@ class ServoAims:
         hold = latches.hold
         held = hold is not None
         silent = not gate.may_aim(self._wished_s, latches, now_s, self._limits)
-        by_wheels = hold is not None and hold.cause is Cause.WHEELS_STOPPED
+        by_wheels = hold is not None and hold.cause in (Cause.WHEELS_STOPPED, Cause.PINS)
         for aim in self.aims.values():
             centers = aim.servo.center_on_stop
             if centers and by_wheels and not self._by_wheels:

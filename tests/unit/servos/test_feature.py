@@ -185,11 +185,12 @@ def test_servos_keep_their_angle_while_wheels_are_absent(car: AimedCar) -> None:
     assert car.angles == (40.0, 0.0)
 
 
-def test_stop_by_wheels_is_followed_at_once(car: AimedCar) -> None:
+@pytest.mark.parametrize("cause", [Cause.WHEELS_STOPPED, Cause.PINS])
+def test_stop_by_wheels_is_followed_at_once(car: AimedCar, cause: Cause) -> None:
     """`wheels` turns the servo to its rest meanwhile; old angles would turn it back."""
     car.look(car.driver, to={"pan": 40.0, "tilt": 20.0})
     car.wait(1.0)
-    car.control.step(Latches(hold=Hold(Cause.WHEELS_STOPPED, "deadline")))
+    car.control.step(Latches(hold=Hold(cause, "deadline")))
     car.aims.step()
     assert car.angles == (40.0, 0.0)
 
