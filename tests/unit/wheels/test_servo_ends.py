@@ -122,10 +122,11 @@ def test_guardian_stops_the_motor_first_and_then_ends_a_whole_pulse(
 def test_helper_ends_a_whole_pulse_as_the_published_pins_say(
     pwm: FakePwm, writes: Writes, tmp_path: Path
 ) -> None:
-    drive_kernel(tmp_path, writes).dead_man.kill()
+    board = drive_kernel(tmp_path, writes)
     assert KERNEL.stop_pwm() == ((12, "auto"), (13, "auto", 0))
     assert pins_off.stop((), (), pins_off.parse("pwm-12:auto pwm-13:auto:0")[2]) == 0
     assert writes.waited_s(1) >= PERIOD_S
+    board.dead_man.kill()
 
 
 def test_next_wheels_end_a_whole_pulse_of_a_pan_servo_before_they_begin(
