@@ -10,6 +10,7 @@ from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
 from fpvcar.drive.saved import SavedSettings, Saver
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import State
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
@@ -33,6 +34,7 @@ class PlayedWheels(NamedTuple):
     send: Callable[[tuple[float, ...], int], bool] = lambda duties, now_ns: True
     read_answers: Callable[[], None] = lambda: None
     aim: Callable[[tuple[float, ...]], None] = lambda angles: None
+    servo_state: Callable[[], State] = lambda: "ok"
 
 
 class PlayedSaver(Saver):

@@ -95,6 +95,11 @@ class Driver(AbstractContextManager["Driver"]):
         for thread in self._threads:
             thread.join()
 
+    @property
+    def seen(self) -> int:
+        """Newest nonce of the car."""
+        return self._seen
+
     def say(self, **message: Any) -> None:
         """Send one message, also an invalid one."""
         self.say_text(json.dumps(message))

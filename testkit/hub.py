@@ -16,7 +16,7 @@ from fpvcar.access.remembered_browsers import Devices
 from fpvcar.access.rights import DeviceRights
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control, GateRun
-from fpvcar.drive.saved import DisplayName, SavedName, SavedSettings, Saver
+from fpvcar.drive.saved import DisplayName, LaterSettings, SavedName, SavedSettings, Saver
 from fpvcar.http.admission import Admission
 from fpvcar.http.limits import Places
 from fpvcar.recorder.feed import Feed
@@ -207,10 +207,14 @@ def server_of(profile: config.Profile, hub: Any, stream: Any, **more: Any) -> Se
 
 
 class FakeSaver(Saver):
-    """Saved settings without a card; records the intercom's."""
+    """Saved settings without a card; records two switches."""
 
     def __init__(self, before: SavedSettings) -> None:
         self.before, self.intercom = before, list[bool]()
+        self.later, self.viewers_look = LaterSettings(), list[bool]()
+
+    def put_viewers_look(self, on: bool) -> None:
+        self.viewers_look.append(on)
 
     def put_intercom(self, on: bool) -> None:
         self.intercom.append(on)

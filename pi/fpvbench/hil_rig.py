@@ -75,6 +75,9 @@ def wires(profile: Profile) -> Iterator[tuple[int, int]]:
     rig = profile.rig
     if not pulsed_by_chip(profile):
         yield from zip(profile.motor_pins(), rig.loops, strict=False)
+    for servo in list(profile.servos.values())[:1]:
+        if servo.signal is not None and rig.servo is not None:
+            yield servo.signal, rig.servo
     if rig.out is not None and rig.back is not None:
         yield rig.out, rig.back
     if rig.echo is not None:

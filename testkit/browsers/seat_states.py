@@ -39,6 +39,11 @@ SERVOS = {
         "servos": {"servos": {"pan": AIM, "tilt": AIM, "grip": AIM}, "viewers": False},
     }
 }
+SERVOS_FAULT = {
+    "key": "servo_fault",
+    "english": "servo {name}: {reason}",
+    "values": {"name": "pan", "reason": "PCA9685, tried twice: I2C bus 1 address 0x60: no answer"},
+}
 ASKS = {
     "asking": {"phase": "asks", "left_s": 30.0, "id": "a1234567", "name": "Quick Hedgehog (phone)"}
 }
@@ -47,6 +52,7 @@ LATER = {**WATCHING, "wait_s": 4.5, "asking": {"phase": "later", "left_s": 25.0}
 DRIVE, CAR, GROWN_UPS = (("#gear", f"#tab-{tab}") for tab in ("drive", "car", "grown-ups"))
 """The controls that open the menu at a tab."""
 SAID = "document.getElementById('asking-says').textContent !== ''"
+LOOKS_FAULTY = "document.getElementById('look')?.classList.contains('fault')"
 LOOKS_AROUND = "document.getElementById('look') !== null"
 SMALL = "document.getElementById('small-picture')?.hidden === false"
 
@@ -62,6 +68,12 @@ class Look:
     before: Mapping[str, Any] = field(default_factory=dict)
     new_here: bool = False
     origin: str = SECURE
+
+
+def _faulty(servos: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of a car whose servos get no pulses."""
+    parts = servos["parts"]
+    return {"parts": {**parts, "servos": {**parts["servos"], "state": SERVOS_FAULT}}}
 
 
 def _situation(kind: str) -> str:
@@ -120,6 +132,7 @@ LOOKS = {
     "two-cameras-watching": Look({**REAR, **WATCHING}, SMALL),
     "servos": Look({**SERVOS, **REAR}, LOOKS_AROUND),
     "servos-stopped": Look({**SERVOS, **STOPPED, **REAR}, LOOKS_AROUND),
+    "servos-fault": Look({**_faulty(SERVOS), **REAR}, LOOKS_FAULTY),
     "servos-watching": Look({**SERVOS, **WATCHING}, LOOKS_AROUND),
     "menu-servos": Look({**SERVOS, **GROWN_UP}, _open("menu"), push=GROWN_UPS),
     "menu-sliders": Look(SERVOS, _open("menu"), push=DRIVE),

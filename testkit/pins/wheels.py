@@ -20,6 +20,7 @@ from fpvcar.runtime.texts import Text
 from fpvcar.wire.wheels import (
     PACKET_MAX,
     Answer,
+    ServosWhy,
     Setpoint,
     Status,
     pack_angles,
@@ -219,13 +220,17 @@ class Client:
         until(connects, START_S, "no wheels")
         self.seq = 0
         self.why: Text | None = None
+        self.servos: Text | None = None
 
     def hear(self) -> Answer | None:
         while packet := self._socket.recv(PACKET_MAX):
             heard = parse_packet(packet)
             if isinstance(heard, Answer):
                 return heard
-            self.why = heard
+            if isinstance(heard, ServosWhy):
+                self.servos = heard.text
+            else:
+                self.why = heard
         return None
 
     def flood(self, duty: float, packets: int) -> None:

@@ -127,6 +127,15 @@ def test_hil_measures_the_clock_of_a_pca9685_and_names_the_line_that_corrects_it
     assert worst is not None and worst <= 5.0
 
 
+def test_hil_measures_rest_limits_and_speed_of_a_servo(tmp_path: Path) -> None:
+    words = command("--only", "servo-angles,servo-speed", "--report", str(tmp_path))
+    done = subprocess.run(words, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr
+    angles, speed = report(tmp_path).results
+    assert angles.worst is not None and angles.worst <= 5.0
+    assert speed.worst is not None and 80.0 <= speed.worst <= 110.0
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize("pins", BENCH_PINS)
 def test_hil_measures_the_bench_and_writes_a_report(tmp_path: Path, pins: str) -> None:

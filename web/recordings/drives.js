@@ -1,5 +1,7 @@
 /** Drives: ranges of time over files, as the car lists them. Pure. */
 
+import {lastUpTo} from './plots/lines.js';
+
 /** @import {Copy, Drive, FoundDrive, FoundPart, Part, Table, DriveQuery} from './types.js' */
 
 /**
@@ -25,7 +27,10 @@ export function clipped(table, {from_s: fromS, to_s: toS}) {
   const within = (/** @type {{t: number}} */ {t}) => t >= fromS && t <= toS;
   const series = table.series.map(({t, v, ...line}) => {
     const kept = [...t.keys()].filter((index) => within({t: t[index]}));
-    return {...line, t: kept.map((index) => t[index]), v: kept.map((index) => v[index])};
+    const before = line.group === 'angle' ? lastUpTo(t, fromS) : -1;
+    // A servo is recorded while it turns, and keeps its angle from before the drive.
+    if (before >= 0 && kept[0] !== before) kept.unshift(before);
+    return {...line, t: kept.map((index) => Math.max(fromS, t[index])), v: kept.map((index) => v[index])};
   });
   const before = table.reasons.filter(({t}) => t <= fromS).at(-1);
   const reasons = table.reasons.filter(within);

@@ -86,6 +86,7 @@ export interface Table {
   start_ms: number; seconds: number; series: Series[];
   reasons: { t: number; reason: string }[]; marks: Mark[];
   gaps: { t: number; words: Text }[];
+  servos?: Record<string, { least_deg: number; most_deg: number; rest_deg: number }>;
 }
 
 /**

@@ -1,5 +1,6 @@
 """Drive hardware in a car's profile: motors, ESCs, servos, and their PWM chip."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -273,9 +274,11 @@ class HatEsc(EscMotor, frozen=True, kw_only=True, tag="hat-esc"):
 
 AnyMotor = Mx1508 | L298n | MotorHat | Servo | HatServo | Esc | HatEsc
 PwmStop = tuple[int, str] | tuple[int, str, int]
-"""Pin on the kernel's PWM to switch off: GPIO, device; for an ESC also its neutral pulse in us."""
+"""Pin on the kernel's PWM to switch off: GPIO, device; for an ESC also its neutral pulse in us, for
+a servo 0: its pulses end with a whole one."""
 ChipStop = tuple[int, int] | tuple[int, int, int, int]
-"""PCA9685 to switch off: bus, address; for an ESC also its channel and neutral pulse in us."""
+"""PCA9685 to switch off: bus, address; for an ESC also its channel and neutral pulse in us, 0 and 0
+for servos without an ESC."""
 DEFAULT_DRIVER = "mx1508"
 """Driver of a motor in old profiles, written when there was only this one."""
 
@@ -332,20 +335,31 @@ class Motors(Section, frozen=True):
         first = self.pair[0]
         return first if isinstance(first, EscMotor) else None
 
-    def pwm_stop(self, gpio: int, device: str) -> PwmStop:
-        """Return GPIO and device of a pin on the kernel's PWM, and the neutral pulse of an ESC."""
-        esc = self.esc
-        if esc is None or gpio not in esc.pins():
-            return gpio, device
-        return gpio, device, round(esc.neutral_us)
+    def servo_pins(self) -> tuple[int, ...]:
+        """Return the GPIO of the servo that steers, if it is on one."""
+        servos = (motor for motor in self.pair if isinstance(motor, ServoMotor))
+        return tuple(gpio for servo in servos for gpio in servo.pins())
 
-    def chip_stop(self, hat: "Pca9685") -> ChipStop:
-        """Return bus and address of the PCA9685, and of an ESC channel and neutral pulse, for a
-        chip whose clock is 25 MHz."""
-        esc = self.esc
-        if esc is None:
-            return hat.bus, hat.address
-        return hat.bus, hat.address, esc.output, round(esc.neutral_us * hat.clock)
+    def pwm_stops(self, gpios: Iterable[int], device: str) -> tuple[PwmStop, ...]:
+        """Return how to stop those of the pins with the kernel's PWM that belong to a motor. A
+        servo is the last: the end of its pulse takes a moment."""
+        stops: list[PwmStop] = []
+        for gpio in gpios:
+            if self.esc is not None and gpio in self.esc.pins():
+                stops.append((gpio, device, round(self.esc.neutral_us)))
+            elif gpio in self.servo_pins():
+                stops.append((gpio, device, 0))
+            elif any(gpio in motor.pins() for motor in self.pair):
+                stops.append((gpio, device))
+        return tuple(sorted(stops, key=lambda stop: stop[2:] == (0,)))
+
+    def chip_stop(self, hat: "Pca9685", servos: bool) -> ChipStop:
+        """Return how to stop the PCA9685; `servos`: any of its outputs turns a servo. The neutral
+        pulse of an ESC is one for a chip whose clock is 25 MHz."""
+        if self.esc is not None:
+            neutral_us = round(self.esc.neutral_us * hat.clock)
+            return hat.bus, hat.address, self.esc.output, neutral_us
+        return (hat.bus, hat.address, 0, 0) if servos else (hat.bus, hat.address)
 
 
 class Pca9685(Section, frozen=True):

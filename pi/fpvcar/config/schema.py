@@ -253,8 +253,7 @@ class Recording(Section, frozen=True):
     segment_s: Annotated[float, Meta(ge=5, le=600)] = 60.0
     """Length of one recorded file."""
     sync_s: Annotated[float, Meta(ge=0.1, le=1)] = 0.8
-    """Time between two syncs. A pulled battery loses data of this time plus the card's write
-    time: 1 s together."""
+    """Time between two syncs; a pulled battery loses it and the card's write time: 1 s in all."""
     keep_free_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 500
     """Space that stays free on the card: old recordings are removed, or recording stops."""
     max_mb: Annotated[int, Meta(ge=8, le=10_000_000)] = 8000
@@ -287,6 +286,8 @@ class Rig(Section, frozen=True):
 
     loops: tuple[Gpio, ...] = ()
     """Inputs that monitor one output of the motors each, in the order of their sections."""
+    servo: Gpio | None = None
+    """Input that monitors the first servo of `[servos]`."""
     out: Gpio | None = None
     """Output for levels and pulses that are measured."""
     back: Gpio | None = None
@@ -363,8 +364,7 @@ class Profile(Section, frozen=True):
 
     def stop_pwm(self) -> tuple[PwmStop, ...]:
         """Return each motor pin on the kernel's PWM, and how to stop it."""
-        pwm, device = set(self.pins.pwm).intersection(self.motor_pins()), self.pins.pwm_device
-        return tuple(self.motors.pwm_stop(gpio, device) for gpio in self.pins.pwm if gpio in pwm)
+        return self.motors.pwm_stops(self.pins.pwm, self.pins.pwm_device)
 
     def stops(self) -> tuple[Sequence[int], Sequence[ChipStop], Sequence[PwmStop]]:
         """Return everything that a stop past all daemons needs: pins, chips and PWM."""
@@ -372,8 +372,8 @@ class Profile(Section, frozen=True):
 
     def stop_chips(self) -> tuple[ChipStop, ...]:
         """Return a PCA9685 that can move the car, and how to stop it."""
-        hat = self.pca9685
-        return (self.motors.chip_stop(hat),) if self.motors.on_hat else ()
+        hat, servos = self.pca9685, chip_turns_servos(self)
+        return (self.motors.chip_stop(hat, servos),) if self.motors.on_hat else ()
 
     def hat_hz(self) -> int:
         """Return the frequency of the PCA9685's outputs."""

@@ -45,7 +45,8 @@ class AimServo(Section, frozen=True):
     speed_deg_s: Annotated[float, Meta(ge=5, le=600)] = 120.0
     """Largest speed in degrees per second."""
     center_on_stop: bool = False
-    """Whether a stop of the car also turns the servo to `rest_deg`. Otherwise it holds still."""
+    """Whether a stop of the car also turns the servo to `rest_deg`, also one by a failure of `run`.
+    Otherwise it holds still."""
 
     def limited(self, deg: float) -> float:
         """Return the nearest angle within the limits."""

@@ -295,7 +295,8 @@ def _servo_pins(profile: Profile, gpios: Sequence[int]) -> IoPins:
     from fpvcar.devices.linux.kernel_pwm import KernelPwm
 
     pwm = [gpio for gpio in gpios if gpio in profile.pins.pwm]
-    return LinuxPins("fpvcar wheels", KernelPwm(pwm, profile.pins.pwm_device))
+    whole = dict.fromkeys(pwm, 0)
+    return LinuxPins("fpvcar wheels", KernelPwm(pwm, profile.pins.pwm_device, whole))
 
 
 def open_dead_man(profile: Profile) -> DeadMan:

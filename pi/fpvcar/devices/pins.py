@@ -45,7 +45,8 @@ class Pins(Protocol):
         """Drive the pin high for `duty` (0 to 1) of the time."""
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """Send pulses of this length (500 to 2500), about 50 per second."""
+        """Send pulses of this length (500 to 2500), about 50 per second; 0 ends them with a whole
+        one."""
 
 
 class IoPins(Pins, Protocol):

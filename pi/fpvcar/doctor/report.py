@@ -18,6 +18,7 @@ Symptom = Literal[
     "No page, or a slow one",
     "No picture, or a late one",
     "A sensor is silent",
+    "The camera does not turn",
     "Nothing is recorded",
 ]
 """Symptoms as a user first notices them; in this order in docs/troubleshooting.md."""

@@ -100,6 +100,9 @@ class Wheels(Protocol):
     def aim(self, angles: tuple[float, ...], /) -> None:
         """Send angles of servos that do not steer."""
 
+    def servo_state(self) -> State:
+        """Return the state of these servos."""
+
     def read_answers(self) -> None:
         """Read the pending answers, and pass each to `Control.wheels_answer`."""
 
@@ -140,7 +143,7 @@ class Control:
         self.reasons: Counter[str] = Counter()
         self.stops: Counter[str] = Counter()
         self._wheels, self._inputs, self._changed = wheels, inputs, changed
-        self.aim = wheels.aim
+        self.aim, self.servo_state = wheels.aim, wheels.servo_state
         self._clock_ns, self._watcher = clock_ns, watcher
         self._wheels_motors = (wheels_profile or profile).motors
         self._use(profile)
@@ -354,8 +357,7 @@ class Control:
         return gate.World(age_s, fault, self.limit_now(now_s), self._free(now_s))
 
     def limit_now(self, now_s: float) -> float:
-        """Return the current speed limit. It is lower while the supply is weak, and while the
-        guard counts on an unmeasured speed."""
+        """Return the speed limit now: lower with a weak supply, or an unmeasured speed's guard."""
         weak = self._inputs.weak(now_s)
         unmeasured = self.guard_mode == "limit" and not self._profile.guard.measured
         return min(self.limit, WEAK_LIMIT if weak else 1.0, UNMEASURED_LIMIT if unmeasured else 1.0)
@@ -391,8 +393,7 @@ class Control:
         await self._timer.run()
 
     def tick(self) -> float:
-        """Read the wheels' answers, and run the gate if due. Returns the time to the next tick
-        in s."""
+        """Read the wheels' answers; run the gate if due. Return the time to the next tick in s."""
         self._wheels.read_answers()
         if self.due_in_s <= EARLY_S:
             self.step()

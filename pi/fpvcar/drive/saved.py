@@ -1,5 +1,5 @@
 """Settings of pages that survive a restart of `run`: speed limit, guard mode, a grown-up's stop,
-picture, the car's name, the intercom.
+picture, the car's name, the intercom, viewers who may turn the servos.
 
     Control.step -> Saver.put -> (thread) write_whole -> kept.json -> load
 
@@ -9,8 +9,8 @@ held, with the strictest limit and guard, until a grown-up's Resume. For other u
 profile's apply.
 
 Earlier versions ignore all of a kept.json that has a field or value unknown to them, also its stop.
-So this file keeps its fields for ever. Fields of later versions belong into LATER, where they stay
-unchanged while this version runs.
+So this file keeps its fields for ever. Fields of later versions belong into LATER, where those that
+this version does not know stay unchanged while it runs.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ from fpvcar.runtime.workers import Worker
 
 FILE = "kept.json"
 LATER = "kept-later.json"
-"""File of the fields that this version does not know."""
+"""File of the fields that FILE may not have."""
 CAR_NAME_MOST = 24
 """Most characters of a car's name, as in a profile."""
 AGAIN_S = 5.0
@@ -62,6 +62,13 @@ class SavedSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     picture: Picture | None = None
     car: SavedName | None = None
     intercom: bool = False
+
+
+class LaterSettings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Settings by grown-ups in LATER."""
+
+    viewers_look: bool = False
+    """Whether viewers may turn the servos that do not steer."""
 
 
 STRICTEST = SavedSettings(limit=0.1, guard=GUARD_MODES[-1], stopped_by=FILE)
@@ -142,6 +149,17 @@ def _fields(path: Path) -> dict[str, msgspec.Raw]:
     return msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
 
 
+def load_later(path: Path) -> LaterSettings:
+    """Load the settings of LATER; the defaults replace unreadable ones."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=LaterSettings)
+    except FileNotFoundError:
+        return LaterSettings()
+    except UNREADABLE as fault:
+        log.error("%s: %s", path, fault)
+        return LaterSettings()
+
+
 def write(path: Path, saved: SavedSettings) -> None:
     """Write atomically, so that a power cut leaves a whole file. Raises OSError."""
     files.write_whole(path, [msgspec.json.encode(saved)])
@@ -163,6 +181,7 @@ class Saver(Worker):
         self.unreadable = loaded.unreadable
         self._picture, self._car = self.before.picture, self.before.car
         self._intercom = self.before.intercom
+        self.later = self._later_written = load_later(directory / LATER)
         damaged = self._unknown or self.unreadable
         self._new: SavedSettings | None = self.before if damaged else None
         self._written: SavedSettings | None = None
@@ -189,6 +208,11 @@ class Saver(Worker):
         self._intercom = on
         self.put(self._new or self.before)
 
+    def put_viewers_look(self, on: bool) -> None:
+        """Queue the switch that lets viewers turn servos; return at once."""
+        self.later = LaterSettings(on)
+        self.put(self._new or self.before)
+
     def _run(self) -> None:
         super()._run()
         settings = self._new
@@ -207,8 +231,8 @@ class Saver(Worker):
 
     def _write(self, settings: SavedSettings) -> None:
         try:
-            if self._unknown:
-                self._keep_unknown()
+            if self._unknown or self.later != self._later_written:
+                self._write_later(self.later)
             write(self._path, settings)
         except OSError as fault:
             self.set_state(SETTINGS_UNSAVED(reason=fault_text(fault)))
@@ -216,13 +240,17 @@ class Saver(Worker):
             self._written = settings
             self.set_state("ok")
 
-    def _keep_unknown(self) -> None:
-        """Move the fields of a later version to their file. Raises OSError."""
+    def _write_later(self, settings: LaterSettings) -> None:
+        """Write the fields of LATER, and move those of a later version there. Raises OSError."""
         later, fields = self._path.with_name(LATER), dict[str, msgspec.Raw]()
         with contextlib.suppress(*UNREADABLE):
             fields = _fields(later)
-        files.write_whole(later, [msgspec.json.encode(fields | self._unknown)])
-        self._unknown = {}
+        fields |= self._unknown
+        if settings != self._later_written:
+            for name in LaterSettings.__struct_fields__:
+                fields[name] = msgspec.Raw(msgspec.json.encode(getattr(settings, name)))
+        files.write_whole(later, [msgspec.json.encode(fields)])
+        self._unknown, self._later_written = {}, settings
 
 
 def ships(name: str) -> bool:

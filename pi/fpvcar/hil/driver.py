@@ -170,6 +170,11 @@ class Driver(AbstractContextManager["Driver"]):
                 await self._say(kind="ping", seq=self._seq, t=now_ms)
             await asyncio.sleep(EVERY_S)
 
+    @property
+    def seen(self) -> int:
+        """Newest nonce of the car."""
+        return self._seen
+
     def say(self, **message: Any) -> None:
         self._call(self._say(**message))
 

@@ -142,6 +142,7 @@ class Rig(ABC):
         rig, profile = self.profile.rig, self.profile
         missing = {
             "loops": len(rig.loops) != len(looped(profile)),
+            "servo": rig.servo is None or not profile.servos,
             "out": rig.out is None or rig.back is None,
             "echo": rig.echo is None or not profile.sensors.ultrasound,
             "contact": rig.contact is None or self.contact is None,
@@ -154,6 +155,7 @@ class Rig(ABC):
         }
         needed = {
             "loops": "rig.loops lacks a pin for each output of the motors",
+            "servo": "no pin rig.servo at a servo of [servos]",
             "out": "no pins rig.out and rig.back",
             "echo": "no pin rig.echo at the echo of an HC-SR04",
             "contact": "no relay or pin rig.contact at the first button",

@@ -33,6 +33,7 @@ class SeenPicture(NamedTuple):
 
 PARTS = {
     "loops": "inputs wired to the motor pins (rig.loops)",
+    "servo": "an input wired to a servo that does not steer (rig.servo)",
     "out": "a free pin wired to another one (rig.out, rig.back)",
     "processes": "the right to end the car's processes",
     "pin daemon": "pigpiod, with inputs read by another back end",

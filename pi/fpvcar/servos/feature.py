@@ -15,8 +15,10 @@ from msgspec import Struct
 
 from fpvcar.drive import gate
 from fpvcar.drive.aiming import STEP_S, Aim
+from fpvcar.drive.gate import Cause
 from fpvcar.http.responses import quoted
 from fpvcar.runtime.service import Part, Timer
+from fpvcar.runtime.texts import State
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.handlers import Right, handles
@@ -42,6 +44,8 @@ class ServosState(Struct, frozen=True):
 
     servos: dict[str, ServoState]
     viewers: bool
+    state: State = "ok"
+    """Fault of the servos' pulses; the car drives all the same."""
 
 
 class ServoAims:
@@ -51,10 +55,11 @@ class ServoAims:
         self.aims = {name: Aim(servo) for name, servo in core.profile.servos.items()}
         self._control, self._sessions, self._limits = core.control, core.sessions, core.profile.gate
         self._changed, self._recorder, self._clock_s = core.changed, core.recorder, clock_s
-        self._timer = Timer(self.step)
+        self._timer, self._saver = Timer(self.step), core.saver
+        self._sessions.viewers_look = core.saver.later.viewers_look
         self._client, self._wished_s = "", -math.inf
         """Page of the newest wish to turn, and its time."""
-        self._stopped = self._held = self._moved = self._recorded = False
+        self._stopped = self._held = self._by_wheels = self._moved = self._recorded = False
 
     async def run(self) -> None:
         """Move the servos for ever, at once after a wish."""
@@ -68,7 +73,12 @@ class ServoAims:
             )
             for name, aim in self.aims.items()
         }
-        return ServosState(servos, self._sessions.viewers_look)
+        return ServosState(servos, self._sessions.viewers_look, self._control.servo_state())
+
+    def faults(self) -> tuple[str, ...]:
+        """Return the fault of the pulses as for /healthz."""
+        state = self._control.servo_state()
+        return () if state == "ok" else (f"servos: {state}",)
 
     @handles(Look, right=Right.LOOKS, act="turns the camera")
     def look(self, session: Session, look: Look, now_s: float) -> None:
@@ -97,8 +107,9 @@ class ServoAims:
 
     @handles(LetLook, right=Right.GROWN_UP, act="lets viewers turn the camera")
     def let_look(self, session: Session, message: LetLook, now_s: float) -> None:
-        """Allow viewers to turn the servos, until the car restarts."""
+        """Allow viewers to turn the servos."""
         self._sessions.viewers_look = message.on
+        self._saver.put_viewers_look(message.on)
         self._changed.set()
 
     def _other_turns(self, session: Session, now_s: float) -> bool:
@@ -113,18 +124,26 @@ class ServoAims:
     def step(self) -> float:
         """Move the servos by now; return the time to the next step in s."""
         now_s, latches = self._clock_s(), self._control.decision.latches
-        held = latches.hold is not None
+        hold = latches.hold
+        held = hold is not None
         silent = not gate.may_aim(self._wished_s, latches, now_s, self._limits)
+        by_wheels = hold is not None and hold.cause in (Cause.WHEELS_STOPPED, Cause.PINS)
         for aim in self.aims.values():
-            if latches.stopped and not self._stopped and aim.servo.center_on_stop:
+            centers = aim.servo.center_on_stop
+            if centers and by_wheels and not self._by_wheels:
+                aim.jump(aim.servo.rest_deg)  # `wheels` is turning it there
+                self._recorded = False
+            elif centers and latches.stopped and not self._stopped:
                 aim.go(aim.servo.rest_deg)
             elif held and not self._held or silent and aim.turning:
                 aim.turn(0.0)
-        self._stopped, self._held = latches.stopped, held
+        self._stopped, self._held, self._by_wheels = latches.stopped, held, by_wheels
         begins = not self._moved and any(aim.moving for aim in self.aims.values())
         if begins or not self._recorded:
             self._record()
-        self._moved = any([aim.step(now_s) for aim in self.aims.values()])
+        # without `wheels` the servos keep their angle; it must not leap when the next one starts
+        reached = self._control.wheels == "ok"
+        self._moved = reached and any([aim.step(now_s) for aim in self.aims.values()])
         self._control.aim(tuple(aim.deg for aim in self.aims.values()))
         if self._moved:
             self._record()
@@ -144,4 +163,6 @@ def feature(core: Core) -> Feature:
         parts=(Part("servos", (servos.run,)),),
         handlers=(servos,),
         state=servos.state,
+        status=lambda: {"servos": str(core.control.servo_state())},
+        faults=servos.faults,
     )

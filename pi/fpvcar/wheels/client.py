@@ -19,12 +19,14 @@ from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.drive import mixing
 from fpvcar.drive.control import Control
+from fpvcar.runtime.texts import Text
 from fpvcar.wheels.pins_off_client import ask_helper, peer_pid
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import (
     PACKET_MAX,
     Answer,
     EscPulses,
+    ServosWhy,
     Setpoint,
     Status,
     pack_angles,
@@ -44,6 +46,7 @@ RETRY_S = 0.1
 ANSWERS_MOST = 64
 """Maximum of answers read at once: usually two or three are pending, more if the loop was late."""
 State = Literal["ok", "absent", "hung"]
+Servos = Literal["ok"] | Text
 log = logging.getLogger("fpvcar.wheels")
 
 
@@ -86,6 +89,7 @@ class WheelsClient:
         self.state: State = "absent"
         self._path, self._profile = path, profile
         self._pulses: EscPulses | None = None
+        self._servos: Servos = "ok"
         self._control: Control | None = None
         self._socket: socket.socket | None = None
         self._ended: asyncio.Future[None] | None = None
@@ -124,6 +128,7 @@ class WheelsClient:
         self._pid = peer_pid(connection)
         self._ended = loop.create_future()
         self._socket, self._unanswered_ns, self._lost_ns = connection, None, None
+        self._servos = "ok"
         await self._ended
 
     def read_answers(self) -> None:
@@ -154,6 +159,9 @@ class WheelsClient:
         if not packet:
             raise ConnectionResetError("closed by the wheels")
         answer = parse_packet(packet)
+        if isinstance(answer, ServosWhy):
+            self._servos = answer.text or "ok"
+            return False
         if not isinstance(answer, Answer):
             control.wheels_fault(answer)
             return False
@@ -180,6 +188,10 @@ class WheelsClient:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.send(pack_angles(angles))
+
+    def servo_state(self) -> Servos:
+        """Return the state of servos that do not steer."""
+        return self._servos
 
     def _call_rescue(self, now_ns: int) -> None:
         if now_ns - self._asked_ns >= MUTE_AGAIN_NS:

@@ -19,7 +19,16 @@ from fpvcar.runtime.clock import ClockNs
 from fpvcar.runtime.texts import Text
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wheels.servos import ServoThread
-from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer, pack_why, parse_angles
+from fpvcar.wire.wheels import (
+    SETPOINT,
+    Answer,
+    Status,
+    WheelsReason,
+    pack_answer,
+    pack_servos,
+    pack_why,
+    parse_angles,
+)
 
 SOCKET = "wheels.sock"
 PACKETS_MAX = 1024
@@ -37,6 +46,7 @@ class Service:
         self._wheels, self._clock_ns, self._servos = wheels, clock_ns, servos
         self._ending = self._hung_up = False
         self._told: Text | None = None
+        self._told_servos: Text | None = None
         self._client: socket.socket | None = None
         self._unit = sd_notify.Heartbeat(sd_notify.watchdog_ns())
         self._lock = (runtime / "wheels.lock").open("w")
@@ -66,7 +76,7 @@ class Service:
     def __exit__(self, *_: object) -> None:
         """Stop the car, brake until the brake is released, then close everything."""
         signal.set_wakeup_fd(-1)
-        self._send(self._wheels.stop(WheelsReason.EXIT, self._clock_ns()))
+        self._answer(self._wheels.stop(WheelsReason.EXIT, self._clock_ns()))
         while self._wheels.braking:
             select.select([], [], [], 0.002)
             self._wheels.tick(self._clock_ns())
@@ -99,7 +109,7 @@ class Service:
             self._read(self._client)
         if self._listener.fileno() in ready:
             self._accept()
-        self._send(self._wheels.tick(self._clock_ns()))
+        self._answer(self._wheels.tick(self._clock_ns()))
 
     def _timeout_ms(self) -> int | None:
         dues = [d for d in (self._wheels.due_ns, self._unit.due_ns) if d is not None]
@@ -121,7 +131,8 @@ class Service:
             self._hung_up = True
             return
         client.setblocking(False)
-        self._client, self._hung_up, self._told = client, False, None
+        self._client, self._hung_up = client, False
+        self._told = self._told_servos = None
         self._poll.register(client, select.POLLIN)
         self._send(self._wheels.connected(self._clock_ns()))
 
@@ -142,10 +153,16 @@ class Service:
             pass
         except OSError:
             self._drop()
-            self._wheels.stop(WheelsReason.CLOSED, self._clock_ns())
+            self._answer(self._wheels.stop(WheelsReason.CLOSED, self._clock_ns()))
             return
         if packets:
-            self._send(self._wheels.receive(packets, self._clock_ns()))
+            self._answer(self._wheels.receive(packets, self._clock_ns()))
+
+    def _answer(self, answers: Sequence[Answer]) -> None:
+        """Send answers; a stop among them is one for the servos, too."""
+        if self._servos is not None and any(one.status == Status.STOPPED for one in answers):
+            self._servos.stop()
+        self._send(answers)
 
     def _send(self, answers: Sequence[Answer]) -> None:
         if self._client is None:
@@ -156,6 +173,10 @@ class Service:
             if self._told != self._wheels.why:
                 self._client.send(pack_why(self._wheels.why))
                 self._told = self._wheels.why
+            fault = self._servos.fault if self._servos is not None else None
+            if self._told_servos != fault:
+                self._client.send(pack_servos(fault))
+                self._told_servos = fault
         except OSError:
             return  # full: the client's loss; closed: poll will report it
 

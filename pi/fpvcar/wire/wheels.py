@@ -43,6 +43,7 @@ KIND_WHY = 3
 KIND_ANGLES = 4
 KIND_PULSES = 5
 PULSES = struct.Struct("<2f")
+KIND_SERVOS = 6
 ANGLES_MOST = 6
 ANGLES = struct.Struct(f"<BBBx{ANGLES_MOST}f")
 WHY_MAX, WHY_SHORT = 1200, 190
@@ -80,6 +81,7 @@ class WheelsReason(enum.IntEnum):
 _STATUSES = dict(enumerate(Status))
 _REASONS = dict(enumerate(WheelsReason))
 _WHY = bytes((VERSION, KIND_WHY))
+_SERVOS = bytes((VERSION, KIND_SERVOS))
 
 
 class EscPulses(NamedTuple):
@@ -106,6 +108,12 @@ class Answer(NamedTuple):
     reason: WheelsReason
     seq: int
     now_ns: int
+
+
+class ServosWhy(NamedTuple):
+    """Fault of the servos that do not steer; None while they get their pulses."""
+
+    text: Text | None
 
 
 def pack_setpoint(setpoint: Setpoint) -> bytes:
@@ -170,19 +178,32 @@ def pack_answer(answer: Answer) -> bytes:
 
 def pack_why(text: Text | None) -> bytes:
     """Pack the error text of the pins' back end; one that is too long is cut, in English."""
+    return _WHY + _whole(text)
+
+
+def pack_servos(text: Text | None) -> bytes:
+    """Pack the error text of the servos that do not steer."""
+    return _SERVOS + _whole(text)
+
+
+def _whole(text: Text | None) -> bytes:
     if text is None:
-        return _WHY
+        return b""
     whole = msgspec.json.encode(text)
     if len(whole) > WHY_MAX:
         whole = msgspec.json.encode(VERBATIM(text=str(text)[:WHY_SHORT]))
-    return _WHY + whole
+    return whole
 
 
-def parse_packet(packet: bytes) -> Answer | Text | None:
-    """Parse an answer, or the text of a pin fault; None if the fault has ended. Raises
-    WireError."""
-    if not packet.startswith(_WHY):
-        return parse_answer(packet)
+def parse_packet(packet: bytes) -> Answer | ServosWhy | Text | None:
+    """Parse an answer, the servos' fault, or the text of a pin fault; None if the latter has
+    ended. Raises WireError."""
+    if packet.startswith(_SERVOS):
+        return ServosWhy(_parse_text(packet))
+    return _parse_text(packet) if packet.startswith(_WHY) else parse_answer(packet)
+
+
+def _parse_text(packet: bytes) -> Text | None:
     if len(packet) == len(_WHY):
         return None
     try:

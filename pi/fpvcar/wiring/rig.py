@@ -51,6 +51,9 @@ def _loops(profile: Profile) -> Iterator[Terminal]:
     rig = profile.rig
     motors = zip(profile.motor_pins(), rig.loops, strict=True)
     pairs = [(plan.MOTOR, source, sink) for source, sink in motors]
+    for servo in list(profile.servos.values())[:1]:
+        if servo.signal is not None and rig.servo is not None:
+            pairs.append((plan.MOTOR, servo.signal, rig.servo))
     if rig.out is not None and rig.back is not None:
         pairs.append((plan.OUTPUT, rig.out, rig.back))
     for sensor in list(profile.sensors.ultrasound.values())[:1]:

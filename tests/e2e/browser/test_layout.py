@@ -1,6 +1,7 @@
 """Controls and words of the driver's seat never overlap, in any state, at any size of screen, in
 both orientations."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -61,6 +62,38 @@ def test_seat_controls_and_texts_never_overlap(
         page.set_viewport_size({"width": width, "height": height})
         found[size] = settled(page)
     assert not {size: wrong for size, wrong in found.items() if wrong}
+
+
+EXTRAS = {"touch": ((390, 844), (844, 390)), "keys": ((1280, 720),)}
+EXTRA_CONTROLS = ("#look", "#small-picture", "#talk")
+"""Controls of a car with a second camera, an intercom, pan and tilt."""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_second_camera_intercom_and_servos_crowd_no_screen_in_any_language(
+    seat: tuple[Page, dict[str, tuple[int, int]]], language: str, request: pytest.FixtureRequest
+) -> None:
+    page, _ = seat
+    wrong = {}
+    page.goto(f"{SECURE}icon.svg")
+    page.evaluate("(it) => localStorage.setItem('fpvcar.language', it)", language)
+    try:
+        for name in ("servos", "servos-fault", "servos-stopped"):
+            show(page, LOOKS[name])
+            if name == "servos-fault":
+                until(page, "document.querySelectorAll('.toast').length === 1")
+            for width, height in EXTRAS[request.node.callspec.params["seat"]]:
+                page.set_viewport_size({"width": width, "height": height})
+                # a toast goes by itself, and takes no pushes
+                page.evaluate("document.getElementById('toasts').replaceChildren()")
+                found = settled(page)
+                hidden = [one for one in EXTRA_CONTROLS if not page.locator(one).is_visible()]
+                wrong[f"{name} {width}x{height}"] = [*found, *hidden]
+                if folder := os.environ.get("FPVCAR_PICTURES"):
+                    page.screenshot(path=f"{folder}/{name}-{language}-{width}x{height}.png")
+    finally:
+        page.evaluate("localStorage.removeItem('fpvcar.language')")
+    assert not {at: faults for at, faults in wrong.items() if faults}
 
 
 UNREACHED = """(selectors) => selectors.filter((selector) => {

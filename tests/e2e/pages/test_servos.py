@@ -1,11 +1,15 @@
 """Pan and tilt on the bench: from keys, stick and viewers to the pulses at the emulated pins."""
 
+import json
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 from testkit.browsers.seat import GAMEPAD, at_the_wheel, go_on, grown_up, open_menu, opened, until
+from testkit.driver import Driver, free, sit_down, stand_up
 from testkit.harness import RunningBench, started, wait_for
 
 from fpvbench.world.bridge import aimed_deg
@@ -29,6 +33,16 @@ def angles(bench: RunningBench) -> tuple[float, float]:
     pan, tilt = (aimed_deg(bench.soc, servo) for servo in SERVOS.values())
     assert pan is not None and tilt is not None, "no pulses"
     return pan, tilt
+
+
+def fetched(bench: RunningBench, path: str) -> str:
+    """Return the body of an answer, also of a 503."""
+    try:
+        with urllib.request.urlopen(f"{bench.url}{path}") as answer:
+            return str(answer.read(), "utf-8")
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return str(refused.read(), "utf-8")
 
 
 def reaches(bench: RunningBench, pan: float, tilt: float) -> None:
@@ -194,3 +208,67 @@ def test_kernels_pins_make_the_pulses(tmp_path: Path, pwm: str) -> None:
     with started(tmp_path, *OPTIONS, *more) as bench:
         wait_for(lambda: aimed_deg(bench.soc, SERVOS["tilt"]) is not None, "no pulses", 20.0)
         reaches(bench, 0, 0)
+
+
+def test_replay_shows_where_the_camera_looked(tmp_path: Path, browser: Browser) -> None:
+    with started(tmp_path, *OPTIONS, "--set=recording.segment_s = 5") as bench:
+        with Driver(bench.port) as driver:
+            sit_down(driver)
+            free(driver)
+            driver.drive(0.3, 0.0)
+            time.sleep(1.0)
+            driver.drive(0.0, 0.0)
+            driver.say(kind="look", to={"pan": 40, "tilt": 20}, seen=driver.seen)
+            reaches(bench, 40, 20)
+            time.sleep(6.0)  # a further file begins, in which nothing turns
+            stand_up(driver)
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.goto(f"{bench.url}recordings.html")
+        until(page, "window.recordings?.drives >= 1")
+        page.locator("#list a").first.click()
+        until(page, "window.recordings.lines.some((line) => line.includes('pan'))")
+        views = []
+        for key in ("Home", "End"):
+            page.keyboard.press(key)
+            until(page, "document.getElementById('look').hidden === false")
+            page.wait_for_timeout(300)
+            views.append(page.locator("#look .view").get_attribute("transform"))
+        assert views == ["translate(33 28)", "translate(14 15)"]
+        assert page.locator("#look").get_attribute("aria-label")
+        page.screenshot(path=str(tmp_path / "replay.png"))
+        page.close()
+
+
+def test_fault_of_a_chip_is_shown_and_the_car_drives(tmp_path: Path, browser: Browser) -> None:
+    on_chip = (
+        "--set=servos = {}",
+        "--set=servos.pan = {channel = 0}",
+        "--set=servos.tilt = {channel = 15}",
+    )
+    with started(tmp_path, *OPTIONS, *on_chip) as bench:
+        page = browser.new_page(viewport={"width": 390, "height": 844}, locale="fr")
+        at_the_wheel(page, bench.url)
+        until(page, READY)
+        bench.soc.hat.broken = 1
+        until(page, "document.getElementById('look').classList.contains('fault')")
+        label = page.locator("#look").get_attribute("aria-label") or ""
+        assert "PCA9685" in label and label.startswith("La caméra ne peut pas tourner")
+        assert "PCA9685" in json.loads(fetched(bench, "api/status"))["servos"]
+        assert "servos: PCA9685" in fetched(bench, "healthz")
+
+        def drives() -> bool:
+            page.keyboard.up("ArrowUp")
+            page.wait_for_timeout(200)
+            page.keyboard.down("ArrowUp")
+            page.wait_for_timeout(500)
+            return any(bench.soc.pin[gpio].duty() for gpio in bench.pins)
+
+        wait_for(drives, "it stands")
+        page.keyboard.up("ArrowUp")
+        open_menu(page, "car")
+        assert "PCA9685" in page.locator("#menu").inner_text()
+        bench.soc.hat.broken = 0
+        until(page, "!document.getElementById('look').classList.contains('fault')")
+        assert json.loads(fetched(bench, "api/status"))["servos"] == "ok"
+        assert "servos" not in fetched(bench, "healthz")
+        page.close()

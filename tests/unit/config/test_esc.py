@@ -17,7 +17,7 @@ ON_PIGPIO = ('pins.backend = "pigpio"', "pins.pwm = []")
 
 def test_stops_of_both_cars_name_the_neutral_pulse() -> None:
     gpio, hat = profiles.load(GPIO), profiles.load(HAT, ["motors.drive.neutral_us = 1512"])
-    assert gpio.stop_pwm() == ((18, "auto", 1500), (13, "auto")) and gpio.stop_pins() == ()
+    assert gpio.stop_pwm() == ((18, "auto", 1500), (13, "auto", 0)) and gpio.stop_pins() == ()
     assert hat.stop_chips() == ((1, 0x40, 0, 1512),) and hat.stop_pins() == (4,)
     assert hat.hat_hz() == 50 and isinstance(hat.motors.esc, HatEsc)
     assert profiles.load(paths.HARDWARE / "bench.toml").motors.esc is None

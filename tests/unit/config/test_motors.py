@@ -139,7 +139,10 @@ def test_pins_with_a_kernel_pwm_are_accepted_and_keep_their_frequency(
     assert not [over for over in over_peak(profile, 100) if over.place == "motors.drive"]
     assert set(profile.stop_pins()).isdisjoint(pwm)
     assert {*profile.stop_pins(), *pwm} == set(profile.motor_pins())
-    assert profile.stop_pwm() == tuple((gpio, "auto") for gpio in pwm)
+    whole = (0,) if steer.get("driver") == "servo" else ()
+    assert {stop[0]: stop[2:] for stop in profile.stop_pwm()} == {
+        gpio: whole if gpio == steer.get("signal") else () for gpio in pwm
+    }
 
 
 @pytest.mark.parametrize(

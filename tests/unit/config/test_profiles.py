@@ -66,7 +66,7 @@ def test_hat_has_one_frequency_for_motors_and_servos() -> None:
     servo = ["motors.steer = {}", 'motors.steer.driver = "hat-servo"', "motors.steer.channel = 0"]
     profile = profiles.load(path, servo)
     assert profile.hat_hz() == 50
-    assert profile.stop_pins() == () and profile.stop_chips() == ((1, 0x60),)
+    assert profile.stop_pins() == () and profile.stop_chips() == ((1, 0x60, 0, 0),)
     with pytest.raises(ConfigError, match="1000: expected 40 to 60"):
         profiles.load(path, [*servo, "pca9685.pwm_hz = 1000"])
     oe = profiles.load(path, ["pca9685.oe = 4"])

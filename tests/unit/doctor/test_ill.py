@@ -178,6 +178,7 @@ ILL: list[tuple[str, Ill]] = [
     ("sensor", says("sensor rear: does not answer (2.1 s ago)")),
     ("battery", says("battery: no INA219: config 0x0 (never measured)")),
     ("wheels", says("wheels: absent")),
+    ("servos", says("servos: servo pan: PCA9685, tried twice: no answer")),
     ("recorder", says("nothing is recorded: the folder was replaced by another one")),
     ("running", says("pins: nobody hears the buttons")),
     ("camera", says("camera: lost: it is silent", camera="lost: it is silent")),

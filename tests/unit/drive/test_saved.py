@@ -217,6 +217,28 @@ def test_fields_of_a_later_version_stay_where_earlier_ones_ignore_them(tmp_path:
     assert (tmp_path / LATER).read_bytes() == b'{"new1":[1.50,"x"],"new2":[1.50,"x"]}'
 
 
+def test_viewers_look_survives_a_restart_beside_fields_of_later_versions(tmp_path: Path) -> None:
+    """An earlier version ignores all of FILE, also its stop, if it has a field unknown to it."""
+    (tmp_path / LATER).write_bytes(b'{"new":[1.50,"x"]}')
+    saved.write(tmp_path / FILE, MUMS)
+    for on in (True, False):
+        with saving(tmp_path) as saver:
+            assert saver.later.viewers_look is not on
+            saver.put_viewers_look(on)
+        assert earlier(tmp_path / FILE) == MUMS
+        text = f'{{"new":[1.50,"x"],"viewers_look":{"true" if on else "false"}}}'
+        assert (tmp_path / LATER).read_text() == text
+
+
+@pytest.mark.parametrize("text", ["{", '{"viewers_look":"yes"}', "[]", "\xff"])
+def test_unreadable_later_settings_are_the_defaults(tmp_path: Path, text: str) -> None:
+    (tmp_path / LATER).write_text(text, "latin-1")
+    with saving(tmp_path) as saver:
+        assert not saver.later.viewers_look and saver.unreadable == ()
+        saver.put_viewers_look(True)
+    assert Saver(tmp_path).later.viewers_look
+
+
 def test_saved_limit_and_guard_never_loosen_the_profile() -> None:
     assert limit_of(SavedSettings(0.3), profile(0.5, "off")) == 0.3
     assert limit_of(SavedSettings(0.8), profile(0.5, "off")) == 0.5

@@ -5,16 +5,19 @@ import random
 from collections.abc import Callable
 
 import pytest
-from testkit.hub import House, Visitor
+from testkit.hub import FakeSaver, House, Visitor
 
 from fpvcar.access.codes import Rights
 from fpvcar.config import profiles
-from fpvcar.drive.gate import Cause
+from fpvcar.drive.gate import Cause, Hold, Latches
+from fpvcar.drive.saved import LaterSettings
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import Text
 from fpvcar.seat.feature import Core, Feature
 from fpvcar.servos.feature import REST_S, ServoAims
 from fpvcar.wire import up
 from fpvcar.wire.servos import LetLook, Look
+from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 PROFILE = profiles.load(paths.HARDWARE / "pan-tilt.toml")
 TICK_S = 0.02
@@ -25,7 +28,8 @@ class AimedCar(House):
 
     aims: ServoAims
 
-    def __init__(self) -> None:
+    def __init__(self, viewers_look: bool = False) -> None:
+        self.viewers_look = viewers_look
         super().__init__(PROFILE, feature=self.feature)
         self.sent: list[tuple[float, ...]] = []
         self.control.aim = self.sent.append
@@ -38,6 +42,8 @@ class AimedCar(House):
         self.wait(0.1)
 
     def feature(self, core: Core) -> Feature:
+        assert isinstance(core.saver, FakeSaver)
+        core.saver.later = LaterSettings(self.viewers_look)
         self.aims = ServoAims(core, lambda: self.now_s)
         return Feature(name="servos", handlers=(self.aims,), state=self.aims.state)
 
@@ -120,6 +126,14 @@ def test_viewer_is_refused_until_a_grown_up_allows_it(car: AimedCar) -> None:
     car.look(car.viewer, turn={"pan": 1.0})
     car.wait(0.3)
     assert car.angles[0] < before[0] + 0.3 * 120
+    assert isinstance(car.saver, FakeSaver) and car.saver.viewers_look == [True, False]
+
+
+def test_viewers_turn_the_camera_after_a_restart_as_before() -> None:
+    car = AimedCar(viewers_look=True)
+    assert car.viewer.state.parts["servos"].viewers
+    car.wait(0.2, lambda: car.look(car.viewer, turn={"pan": 1.0}))
+    assert car.angles[0] > 20.0
 
 
 def test_driver_takes_over_from_a_viewer_but_no_viewer_from_the_driver(car: AimedCar) -> None:
@@ -154,6 +168,42 @@ def test_silent_driver_stops_the_car_and_centres_only_tilt(car: AimedCar) -> Non
     car.wait(1.0)
     assert car.control.decision.latches.arm == Cause.SILENCE
     assert car.angles == (40.0, 0.0)
+
+
+def test_servos_keep_their_angle_while_wheels_are_absent(car: AimedCar) -> None:
+    car.look(car.driver, to={"pan": 40.0, "tilt": 20.0})
+    car.wait(1.0)
+    car.control.wheels_state("absent")
+    car.driver.drive(0.5)
+    car.wait(1.0)
+    assert car.control.decision.latches.stopped
+    assert car.angles == (40.0, 20.0), "it would leap when the next wheels start"
+    car.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
+    car.wait(0.1)
+    assert 5.0 < car.angles[1] < 20.0
+    car.wait(1.0)
+    assert car.angles == (40.0, 0.0)
+
+
+@pytest.mark.parametrize("cause", [Cause.WHEELS_STOPPED, Cause.PINS])
+def test_stop_by_wheels_is_followed_at_once(car: AimedCar, cause: Cause) -> None:
+    """`wheels` turns the servo to its rest meanwhile; old angles would turn it back."""
+    car.look(car.driver, to={"pan": 40.0, "tilt": 20.0})
+    car.wait(1.0)
+    car.control.step(Latches(hold=Hold(cause, "deadline")))
+    car.aims.step()
+    assert car.angles == (40.0, 0.0)
+
+
+def test_fault_of_the_pulses_is_in_the_state_and_leaves_the_car_driving(car: AimedCar) -> None:
+    assert car.aims.faults() == () and car.aims.state().state == "ok"
+    fault = Text("servo_fault", "servo {name}: {reason}", name="pan", reason="no chip")
+    car.control.servo_state = lambda: fault
+    assert car.aims.faults() == ("servos: servo pan: no chip",)
+    car.wait(0.2)
+    assert car.viewer.state.parts["servos"].state == fault
+    car.driver.drive(0.5)
+    assert car.control.decision.throttle > 0.0
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -113,7 +113,7 @@ def test_pulses_of_a_dead_process_become_neutral_before_the_next_one_starts(
     pwm: FakePwm, trace: PulseTrace, tmp_path: Path
 ) -> None:
     drive_kernel(tmp_path).dead_man.kill()
-    KernelPwm(KERNEL.pins.pwm, "auto", KERNEL.motors.esc).close()
+    KernelPwm(KERNEL.pins.pwm, "auto", {18: 1500}).close()
     assert trace.widths[-2:] == [NEUTRAL_US, 0.0]
     assert stop_faults(trace.all, NEUTRAL_US) == []
 

@@ -15,7 +15,7 @@ from testkit.pins.wheels import MARGIN_S, START_S, Client, Rig, until
 from fpvbench.attached import options_of
 from fpvbench.world.bridge import aimed_deg
 from fpvcar.config import Profile, profiles
-from fpvcar.devices.pins import PinsLost
+from fpvcar.devices.pins import PinsLost, PinsRefused
 from fpvcar.runtime import paths
 from fpvcar.wheels.servos import ServoThread
 from fpvcar.wire.wheels import Status, WheelsReason
@@ -24,7 +24,7 @@ PROFILE = paths.HARDWARE / "pan-tilt.toml"
 ON_CHIP = (
     "servos = {}",
     "servos.pan = {channel = 0, most_deg = 70}",
-    "servos.tilt = {channel = 15, most_deg = 45}",
+    "servos.tilt = {channel = 15, most_deg = 45, center_on_stop = true}",
 )
 ON_HAT = (
     "motors = {}",
@@ -50,7 +50,7 @@ def angles(rig: Rig) -> list[float | None]:
 
 
 @pytest.mark.parametrize("overrides", [(), ON_CHIP, ON_HAT], ids=["GPIO", "PCA9685", "HAT"])
-def test_servos_turn_within_speed_and_limits_and_stay_at_a_stop(
+def test_servos_turn_within_speed_and_limits_and_centre_on_stop_as_set(
     tmp_path: Path, overrides: tuple[str, ...]
 ) -> None:
     with rig_of(tmp_path, overrides) as (rig, client):
@@ -62,12 +62,30 @@ def test_servos_turn_within_speed_and_limits_and_stay_at_a_stop(
         until(lambda: angles(rig) == [70, 45], START_S, "they do not turn to their limits")
         assert time.monotonic() - began_s > 0.9 * 60.0 / 120.0, "faster than its speed"
         client.close()
+        until(lambda: angles(rig) == [70, 0], START_S, "a lost run did not turn tilt to its rest")
         rig.drive().kill()
         rig.stands(0.05)
         time.sleep(0.3)
-        assert angles(rig) == [70, 45], "a stop turned them"
+        assert angles(rig) == [70, 0], "a stop turned pan"
         rig.wheels.terminate()
         until(lambda: angles(rig) == [None, None], START_S, "pulses after the end of wheels")
+
+
+def test_hung_run_is_a_stop_for_servos(tmp_path: Path) -> None:
+    with rig_of(tmp_path) as (rig, client):
+        client.aim(70.0, 45.0)
+        until(lambda: angles(rig) == [70, 45], START_S, "they do not turn")
+        for _ in range(20):  # a busy machine may be late
+            client.send(0.0)
+            answer = client.send(0.3)
+            if answer is not None and answer.status == Status.APPLIED:
+                break
+        until(lambda: angles(rig) == [70, 0], START_S, "tilt does not turn to its rest")
+        client.aim(70.0, 45.0)  # a run that does not know of the stop yet
+        time.sleep(0.3)
+        assert angles(rig) == [70, 0]
+        client.aim(70.0, 44.0)
+        until(lambda: angles(rig) == [70, 44], START_S, "it does not obey the next angles")
 
 
 def test_new_run_that_begins_at_rest_causes_no_leap(tmp_path: Path) -> None:
@@ -147,6 +165,48 @@ def test_fault_of_an_output_is_tried_again(
     until(lambda: pins.pulses[:2] == [1600.0, 1500.0], START_S)
     servos.close()
     assert [entry.message for entry in caplog.records] == ["servos: no chip; trying again"]
+
+
+class RefusingPins(PlayedPins):
+    """Pins of a daemon that refuses the pulses of one servo."""
+
+    refuses = True
+
+    def servo(self, gpio: int, pulse_us: float) -> None:
+        if self.refuses and gpio == 12:
+            raise PinsRefused("servo on GPIO 12: no permission")
+        super().servo(gpio, pulse_us)
+
+
+def test_refused_pulse_is_reported_and_holds_up_no_other_servo(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fpvcar.wheels.servos.AGAIN_S", 0.01)
+    pins = RefusingPins()
+    servos = ServoThread(profiles.load(PROFILE), lambda _: contextlib.nullcontext((pins, None)))
+    servos.aim((0.0, 30.0))
+    until(lambda: 1800.0 in pins.pulses, START_S, "tilt does not turn")
+    reason = "servo pan: servo on GPIO 12: no permission"
+    assert str(servos.fault) == reason
+    pins.refuses = False
+    until(lambda: servos.fault is None, START_S, "the fault does not end")
+    servos.close()
+    assert [entry.message for entry in caplog.records] == [f"servos: {reason}; trying again"]
+
+
+def test_fault_of_a_chip_reaches_run_and_the_car_drives(tmp_path: Path) -> None:
+    with rig_of(tmp_path, ON_CHIP) as (rig, client):
+        client.aim(10.0, 0.0)
+        until(lambda: angles(rig) == [10, 0], START_S, "they do not turn")
+        rig.soc.hat.broken = 1
+        until(lambda: client.send(0.0) and client.servos, START_S, "no fault")
+        assert "PCA9685" in str(client.servos)
+        drives = lambda: (  # noqa: E731
+            client.send(0.0) and (one := client.send(0.3)) and one.status == Status.APPLIED
+        )
+        until(drives, START_S, "the car does not drive")
+        rig.soc.hat.broken = 0
+        until(lambda: client.send(0.0) and not client.servos, START_S, "the fault does not end")
 
 
 def test_damaged_angles_stop_the_car(tmp_path: Path) -> None:

@@ -28,9 +28,11 @@ from fpvcar.wire.wheels import (
     PACKET_MAX,
     WHY_SHORT,
     EscPulses,
+    ServosWhy,
     Setpoint,
     pack_angles,
     pack_answer,
+    pack_servos,
     pack_setpoint,
     pack_why,
     parse_angles,
@@ -197,6 +199,8 @@ def test_answers() -> None:
             parse_packet(bytes.fromhex(one["hex"]))
     text = Text("pins_lost", "lost: {action}", action=Text("gpio_write", "GPIO {gpio}", gpio=5))
     assert parse_packet(pack_why(text)) == text and parse_packet(pack_why(None)) is None
+    for fault in (text, None):
+        assert parse_packet(pack_servos(fault)) == ServosWhy(fault)
     for long in ("é" * 2000, "\x1b" * 2000):
         packet, cut = pack_why(VERBATIM(text=long)), VERBATIM(text=long[:WHY_SHORT])
         assert len(packet) <= PACKET_MAX and parse_packet(packet) == cut

@@ -25,6 +25,7 @@ COLOURS = {
     "led": "white",
     "loops": "grey",
     "back": "grey",
+    "servo": "grey",
     "photodiode": "grey",
     "out": "violet",
     "contact": "violet",
@@ -146,6 +147,7 @@ def test_rig_resistors_join_the_pins_of_the_profile() -> None:
     rig, sonar = profile.rig, profile.sensors.ultrasound["rear"]
     wanted = [
         *zip(profile.motor_pins(), rig.loops, strict=True),
+        (profile.servos["pan"].signal, rig.servo),
         (rig.out, rig.back),
         (sonar.echo, rig.echo),
         (rig.contact, profile.buttons["red"].button),

@@ -9,7 +9,7 @@ import {Refused} from '../../../web/lib/http.js';
 import {API} from '../../../web/recordings/api.js';
 import {carOf, clipped, driveNamed, marksOf, named, queryOf} from '../../../web/recordings/drives.js';
 import {
-  axis, extent, joinLines, lastUpTo, linePath, valueAt,
+  angleAt, axis, extent, joinLines, lastUpTo, linePath, valueAt,
 } from '../../../web/recordings/plots/lines.js';
 import {STRINGS} from '../../../web/recordings/strings.js';
 import {UnitCache, SPAN_S, unitsOf} from '../../../web/recordings/player/units.js';
@@ -60,6 +60,19 @@ test('measurements of a file are clipped to the drive', () => {
   assert.deepEqual(table.series, [{...line, t: [10, 15], v: [2, null]}]);
   assert.deepEqual(table.reasons, [{t: 10, reason: 'neutral'}, {t: 12, reason: 'driving'}]);
   assert.deepEqual(table.gaps, [{t: 15, words: textOf('b')}]);
+});
+
+test('servo keeps its angle from before the drive, and across gaps', () => {
+  const [part] = driveOfFiles(file('a', 0, {from_s: 10, to_s: 20})).parts;
+  const line = {group: 'angle', name: 'pan', unit: '°'};
+  const {series: [turned]} = clipped({
+    start_ms: START_MS, seconds: 60, marks: [], reasons: [], gaps: [],
+    series: [{...line, t: [0, 4, 15, 21], v: [0, 30, -20, 5]}],
+  }, part);
+  assert.deepEqual(turned, {...line, t: [10, 15], v: [30, -20]});
+  const angles = {t: [2, 5, 5, 9], v: [30, 40, null, -20]};
+  assert.deepEqual([0, 2, 4, 7, 9].map((atS) => angleAt(angles, atS)), [30, 30, 30, 40, -20]);
+  assert.equal(angleAt({t: [], v: []}, 1), null);
 });
 
 test('filters become the query to the car', () => {

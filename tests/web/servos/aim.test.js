@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import {places} from '../../../web/lib/camera_direction.js';
 import {FEEL} from '../../../web/lib/curves.js';
 import {Keyboard} from '../../../web/seat/input/keyboard.js';
 import {LOOK_KEYS, keyTurn, padTurn, pointing, strongest, turned} from '../../../web/seat/servos/aim.js';
-import {places} from '../../../web/seat/servos/servos.js';
 
 Object.assign(globalThis, Object.fromEntries(['HTMLElement', 'HTMLInputElement', 'HTMLSelectElement', 'HTMLTextAreaElement']
   .map((name) => [name, class {}])));

@@ -1,6 +1,7 @@
 /** One drive on the page: picture, transport, marks, plots, files. */
 
 import {t} from '../../lang/words.js';
+import {CameraDirection} from '../../lib/camera_direction.js';
 import {button, byId, input, make, setAttr, setText, show} from '../../lib/dom.js';
 import {API} from '../api.js';
 import {isAway, marksOf} from '../drives.js';
@@ -41,6 +42,8 @@ export class Viewer {
       },
     });
     this.exports = new Exports(API);
+    this.direction = new CameraDirection();
+    byId('look').append(this.direction.element);
     /** @type {Drive | null} */
     this.drive = null;
     /** @type {Player | null} */
@@ -237,6 +240,9 @@ export class Viewer {
     setText(byId('clock'), STRINGS.clock(drive.startMs + timeS * 1000));
     this.plots.cursor(timeS);
     setText(byId('reason'), this.measurements.reason(timeS));
+    const [pan, tilt] = ['pan', 'tilt'].map((name) => this.measurements.servo(name, timeS));
+    show(byId('look'), Boolean(pan || tilt));
+    if (pan || tilt) this.direction.draw(pan, tilt);
     this.updateStage(nowMs);
   }
 

@@ -29,6 +29,15 @@ export function valueAt({t, v}, atS) {
 }
 
 /**
+ * A servo's angle at a moment: it keeps the last one, also across a gap; the first one before that.
+ * @param {{t: readonly number[], v: readonly (number | null)[]}} line @param {number} atS
+ */
+export function angleAt({t, v}, atS) {
+  for (let index = lastUpTo(t, atS); index >= 0; index -= 1) if (v[index] !== null) return v[index];
+  return v.find((value) => value !== null) ?? null;
+}
+
+/**
  * The least and the greatest value; null without values.
  * @param {readonly (number | null)[]} values
  */

@@ -6,7 +6,7 @@
 import {make} from '../../lib/dom.js';
 import {Refused} from '../../lib/http.js';
 import {bucketOf, clipped, pointsOf} from '../drives.js';
-import {lastUpTo} from './lines.js';
+import {angleAt, lastUpTo} from './lines.js';
 import {STRINGS} from '../strings.js';
 
 /** @import {Drive, Part, Table} from '../types.js' */
@@ -33,6 +33,8 @@ export class Measurements {
     this.drive = null;
     /** Reasons for the car's actions, with start times. */
     this.reasons = {t: /** @type {number[]} */ ([]), why: /** @type {string[]} */ ([])};
+    /** Servos of the files so far, by name. @type {NonNullable<Table['servos']>} */
+    this.servos = {};
     /** How many points of each line are here, by file. @type {Map<string, number>} */
     this.points = new Map();
     this.looks = 0;
@@ -42,6 +44,7 @@ export class Measurements {
   async open(drive) {
     this.drive = drive;
     this.reasons = {t: [], why: []};
+    this.servos = {};
     this.points.clear();
     this.gaps.replaceChildren();
     if (!drive) return;
@@ -51,6 +54,7 @@ export class Measurements {
       if (!table) return;
       this.points.set(part.name, pointsOf(drive));
       this.plots.add(table, part.startS);
+      Object.assign(this.servos, table.servos);
       this.reasons.t.push(...table.reasons.map(({t}) => part.startS + t));
       this.reasons.why.push(...table.reasons.map(({reason}) => reason));
       this.gaps.append(...table.gaps.map(({t, words}) =>
@@ -92,6 +96,16 @@ export class Measurements {
       }
     }
     return null;
+  }
+
+  /**
+   * A servo and its angle at a moment; undefined if the car has no such servo.
+   * @param {string} name @param {number} timeS
+   */
+  servo(name, timeS) {
+    const servo = this.servos[name];
+    const line = this.plots.lines.get(`angle/${name}`);
+    return servo && {...servo, deg: (line && angleAt(line, timeS)) ?? servo.rest_deg};
   }
 
   /** The reason for the car's action at a moment. @param {number} timeS */

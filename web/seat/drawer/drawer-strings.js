@@ -4,7 +4,7 @@ import {clauses, counted, listed, named, titled} from '../../lang/forms.js';
 import {t, fill, joined, number, percent, said, unit} from '../../lang/words.js';
 import {personName} from '../strings.js';
 
-/** @import {Battery, Health, Range, Text, Welcome} from '../../lib/types.js' */
+/** @import {Battery, Health, Range, State, Text, Welcome} from '../../lib/types.js' */
 
 const metres = (/** @type {number} */ value) => unit(value, 'meter', 2);
 
@@ -138,6 +138,10 @@ export function computerFaults({faults, ...health}) {
 export function computerText(health) {
   return health.age_s === null ? null : clauses(computerFaults(health)) || t.fine;
 }
+
+/** The fault of servos that do not steer; '' for none. @param {State['parts']} parts */
+export const servosText = (parts) =>
+  said(/** @type {{state?: State['wheels']} | undefined} */ (parts?.servos)?.state);
 
 /**
  * Rows of the known figures of the car's computer.

@@ -12,7 +12,7 @@ import {App} from './app.js';
 import {Asking} from '../hud/asking.js';
 import {Beeps, behindM, rhythm} from '../hud/beeps.js';
 import {CarName} from './car_name.js';
-import {DRAWER_STRINGS, computerFaults, computerText, healthRows} from './drawer-strings.js';
+import {DRAWER_STRINGS, computerFaults, computerText, healthRows, servosText} from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
 import {IntercomSwitch} from '../intercom/switch.js';
 import {Tilt} from '../input/tilt.js';
@@ -387,10 +387,11 @@ export class Drawer {
   }
 
   /** Rows about the car's battery and computer. @param {State} state @returns {[string, string][]} */
-  carRows({battery, health}) {
-    const computer = health ? computerText(health) : null;
+  carRows({battery, health, parts}) {
     /** @type {[string, string][]} */
     const rows = battery ? [[t.batteryName, DRAWER_STRINGS.batteryText(battery)]] : [];
+    const [servos, computer] = [servosText(parts), health ? computerText(health) : null];
+    if (servos) rows.push([t.servos.name, servos]);
     return computer ? [...rows, [t.health.faults, computer]] : rows;
   }
 }

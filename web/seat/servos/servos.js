@@ -4,16 +4,18 @@
  *   keys, stick, gamepad, phone -> look message -> the car, which limits angles and speed
  */
 
-import {fill, loadTexts, number, t} from '../../lang/words.js';
-import {byId, capture, make, setAttr, setText, show, svg} from '../../lib/dom.js';
+import {fill, loadSaid, loadTexts, number, said, t} from '../../lang/words.js';
+import {CameraDirection} from '../../lib/camera_direction.js';
+import {byId, capture, make, setAttr, setText, show} from '../../lib/dom.js';
 import {clamp, stick} from '../../lib/curves.js';
 import {Tilt} from '../input/tilt.js';
+import {toast} from '../toast.js';
 import {STILL, isStill, keyTurn, padTurn, pointing, strongest, turned} from './aim.js';
 
 /** @import {State} from '../../lib/types.js' */
 /** @import {Turn} from './aim.js' */
-/** @typedef {{deg: number, least_deg: number, most_deg: number, rest_deg: number}} Servo */
-/** @typedef {{servos: Record<string, Servo>, viewers: boolean}} Servos */
+/** @import {Servo} from '../../lib/camera_direction.js' */
+/** @typedef {{servos: Record<string, Servo>, viewers: boolean, state?: State['wheels']}} Servos */
 
 const EVERY_MS = 40;
 /** A mouse reports more moves than the car takes messages. */
@@ -21,7 +23,6 @@ const LEAST_MS = 16;
 /** A thumb's way to full speed; a push that moves less is a tap. */
 const TRAVEL_PX = 44;
 const TAP_PX = 6;
-const [WIDTH, HEIGHT] = [96, 66];
 
 /** Loads texts and style. Throws TypeError if they do not arrive. */
 export async function loadStyle() {
@@ -43,7 +44,8 @@ export class ServoControls {
     this.keyboard = keyboard;
     /** @type {Servos} */
     this.now = {servos: {}, viewers: false};
-    this.grownUp = false;
+    /** The fault shown last. */
+    this.warned = /** @type {string | undefined} */ ('');
     /** @type {Map<string, Turn>} */
     this.sources = new Map();
     this.sent = STILL;
@@ -56,15 +58,12 @@ export class ServoControls {
     this.ahead = null;
     this.followed = STILL;
     this.oriented = (/** @type {DeviceOrientationEvent} */ event) => this.follow(event);
-    this.view = svg('rect', {class: 'view', width: 30, height: 20, rx: 3});
-    this.rest = svg('path', {class: 'ahead'});
+    this.direction = new CameraDirection();
     this.button = make('button', '');
     this.button.id = 'look';
     this.button.className = 'plate';
     this.button.hidden = true;
-    const picture = svg('svg', {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, 'aria-hidden': 'true'});
-    picture.append(this.rest, this.view);
-    this.button.append(picture);
+    this.button.append(this.direction.element);
     byId('stop').before(this.button);
     /** Sliders of the servos besides pan and tilt, by name. @type {Map<string, HTMLInputElement>} */
     this.sliders = new Map();
@@ -187,13 +186,12 @@ export class ServoControls {
     show(this.button, Boolean(pan || tilt));
     if (pan || tilt) this.keyboard.camera ??= {turn: () => this.send(), rest: () => this.goRest()};
     setAttr(this.button, 'aria-disabled', String(!this.mayLook));
-    const [x, restX] = places(pan, WIDTH - 30);
-    const [y, restY] = places(tilt, HEIGHT - 20);
-    setAttr(this.view, 'transform', `translate(${x} ${y})`);
-    setAttr(this.rest, 'd', `M${restX + 15} ${restY + 4}v12M${restX + 9} ${restY + 10}h12`);
+    this.direction.draw(pan, tilt);
     const {look, hint} = t.servos;
-    setAttr(this.button, 'aria-label', this.mayLook ? `${look}. ${hint}` : look);
-    setAttr(this.button, 'title', hint);
+    const fault = this.faultOf(now);
+    this.button.classList.toggle('fault', fault !== '');
+    setAttr(this.button, 'aria-label', fault || (this.mayLook ? `${look}. ${hint}` : look));
+    setAttr(this.button, 'title', fault || hint);
     if (!this.viewers) return;
     this.viewers.checked = now.viewers;
     show(this.viewers.closest('label') ?? this.viewers, state.grown_up);
@@ -203,6 +201,15 @@ export class ServoControls {
       slider.disabled = !this.mayLook;
       if (document.activeElement !== slider) slider.value = String(servo.deg);
     }
+  }
+
+  /** The words for a fault, which a toast shows once; '' for none. @param {Servos} servos */
+  faultOf({state}) {
+    const words = () => said(state) && fill(t.servos.fault, {fault: said(state)});
+    const key = JSON.stringify(state);
+    if (key !== this.warned && said(state)) void loadSaid().then(() => toast(words(), 'warn'));
+    this.warned = key;
+    return words();
   }
 
   /** Adds a servo's slider to the menu. @param {string} name @param {Servo} servo */
@@ -248,17 +255,6 @@ export class ServoControls {
     if (box.checked) addEventListener('deviceorientation', this.oriented);
     else removeEventListener('deviceorientation', this.oriented);
   }
-}
-
-/**
- * Where a servo looks and where it rests, from 0 (left, up) to `size`.
- * @param {Servo | undefined} servo @param {number} size @returns {[number, number]}
- */
-export function places(servo, size) {
-  if (!servo) return [size / 2, size / 2];
-  const {deg, least_deg: least, most_deg: most, rest_deg: rest} = servo;
-  const place = (/** @type {number} */ angle) => Math.round(size * clamp((most - angle) / (most - least)));
-  return [place(deg), place(rest)];
 }
 
 /** The angle so far from a servo's rest, within its limits. @param {Servo | undefined} servo @param {number} way */

@@ -79,6 +79,7 @@ class Pca9685:
 
     def _begin(self, scale: int) -> None:
         self._write(ALL_OFF_H, FULL)
+        time.sleep(self._period_us / 1e6)  # SLEEP would cut the pulse of a servo short
         # PRE_SCALE can only be written while asleep
         self._write(MODE1, AUTO_INCREMENT | SLEEP)
         self._write(PRE_SCALE, scale)
@@ -106,7 +107,7 @@ class Pca9685:
         self._pulse(gpio, round(duty * STEPS) or (1 if duty > 0.0 else 0))
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """Send a pulse of this length in each period."""
+        """Send a pulse of this length in each period; 0 ends them."""
         self._pulse(gpio, round(pulse_us / self._period_us * STEPS))
 
     def _pulse(self, gpio: int, steps: int) -> None:

@@ -166,12 +166,15 @@ class LinuxPins:
             self._pulse(gpio, period_s, duty * period_s)
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """Send 50 pulses per second. Without the kernel's PWM the thread's delays change
-        their length."""
+        """Send 50 pulses per second; 0 ends them with a whole one. Without the kernel's PWM the
+        thread's delays change their length."""
         if gpio in self._pwm:
             self._pwm.servo(gpio, pulse_us)
-        else:
+        elif pulse_us:
             self._pulse(gpio, SERVO_S, pulse_us / 1e6)
+        else:
+            self._pulses.finish(gpio)
+            self.write(gpio, 0)
 
     def _pulse(self, gpio: int, period_s: float, on_s: float) -> None:
         if gpio not in self._outputs:
@@ -238,7 +241,7 @@ class MotorPinHold:
         other pins, which makes them low. A fault of one pin does not spare the next."""
         with ExitStack() as steps:
             steps.callback(self._request)
-            for pin in self._pwm:
+            for pin in reversed(self._pwm):  # called in the order of the profile
                 steps.callback(pins_off.pwm_off, *pin)
 
     def _request(self) -> None:
@@ -270,7 +273,9 @@ class LinuxBoard:
         guardian of a PWM, which has no owner in the kernel."""
         gpios, pwm = profile.line_pins(), profile.stop_pwm()
         own_pwm = tuple(gpio for gpio, *_ in pwm), profile.pins.pwm_device
-        self._gpios = gpios
+        neutral_us = {gpio: pulse_us[0] for gpio, _, *pulse_us in pwm if pulse_us}
+        self._servos = tuple(gpio for gpio in gpios if gpio in profile.motors.servo_pins())
+        self._gpios = tuple(gpio for gpio in gpios if gpio not in self._servos)
         with ExitStack() as opened:
             turn = None
             if pwm:
@@ -278,7 +283,7 @@ class LinuxBoard:
                 opened.callback(os.close, turn)
             with ExitStack() as failed:
                 self._hold = failed.enter_context(take_hold(lock.with_name(pins_off.HOLD)))
-                self._pwm = KernelPwm(*own_pwm, profile.motors.esc)
+                self._pwm = KernelPwm(*own_pwm, neutral_us)
                 failed.callback(self._pwm.close)
                 self._pins = LinuxPins("fpvcar wheels", self._pwm)
                 failed.callback(self._pins.close)
@@ -293,9 +298,11 @@ class LinuxBoard:
     def close(self) -> None:
         """Switch everything off and release the pins; if that fails, leave it to the guardian."""
         try:
-            with ExitStack() as both:
-                both.callback(self._pins.write_together, self._gpios, 0)
-                self._pwm.off()
+            with ExitStack() as rest:
+                for gpio in self._servos:
+                    rest.callback(self._pins.servo, gpio, 0.0)
+                rest.callback(self._pwm.off)
+                self._pins.write_together(self._gpios, 0)
         except PinsFault:
             self.dead_man.leave()
         else:

@@ -17,9 +17,8 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from fpvcar.config import EscMotor
 from fpvcar.devices.linux import pins_off
 from fpvcar.devices.pins import PinsFault, PinsLost, PinsSilent
 
@@ -48,9 +47,9 @@ def _explained(gpio: int, kind: type[PinsFault] = PinsLost) -> Iterator[None]:
 
 
 class _Channel:
-    """Channel of one pin: exported, off. An ESC has a neutral pulse, which comes before off."""
+    """Channel of one pin: exported, off. The pulses of an ESC or a servo end with a whole one."""
 
-    def __init__(self, gpio: int, device: str, neutral_us: int = 0) -> None:
+    def __init__(self, gpio: int, device: str, neutral_us: int | None) -> None:
         chip, number = pins_off.find_pwm(gpio, device)
         self._folder, self._on_ns, self._neutral_us = f"{chip}/pwm{number}", 0, neutral_us
         if not os.path.isdir(self._folder):
@@ -95,7 +94,7 @@ class _Channel:
             raise OSError(errno.ECANCELED, "another program has switched it off")
 
     def off(self) -> None:
-        if self._neutral_us:
+        if self._neutral_us is not None:
             pins_off.end_pulses(self._folder, self._neutral_us)
         pins_off.disable(self._folder)
         self._on_ns = 0
@@ -112,15 +111,16 @@ class KernelPwm:
     if a PWM may run on: `wheels` then asks the helper, which can make the pin an input.
     """
 
-    def __init__(self, gpios: Sequence[int], device: str, esc: EscMotor | None = None) -> None:
-        """`device`: name of the PWM device, or "auto" for a Raspberry Pi's; `esc`: one of the pins
-        may be an ESC's."""
+    def __init__(
+        self, gpios: Sequence[int], device: str, neutral_us: Mapping[int, int] | None = None
+    ) -> None:
+        """`device`: name of the PWM device, or "auto" for a Raspberry Pi's; `neutral_us`: neutral
+        pulse of an ESC, 0 of a servo, by GPIO."""
         self._channels: dict[int, _Channel] = {}
         try:
             for gpio in gpios:
-                neutral_us = round(esc.neutral_us) if esc and gpio in esc.pins() else 0
                 with _explained(gpio):
-                    self._channels[gpio] = _Channel(gpio, device, neutral_us)
+                    self._channels[gpio] = _Channel(gpio, device, (neutral_us or {}).get(gpio))
         except PinsLost:
             self.close()
             raise
@@ -143,11 +143,11 @@ class KernelPwm:
         self._check()
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """Send 50 pulses per second."""
+        """Send 50 pulses per second; 0 ends them with a whole one."""
         channel = self._channels[gpio]
         self._check()
         with _explained(gpio, PinsSilent):
-            if channel.hz != SERVO_HZ:
+            if pulse_us and channel.hz != SERVO_HZ:
                 channel.set_frequency(SERVO_HZ)
             channel.set_ns(round(pulse_us * 1000.0))
         self._check()
@@ -160,7 +160,7 @@ class KernelPwm:
     def off(self) -> None:
         """Switch all pins off, also after a fault of one; raise the last fault."""
         with contextlib.ExitStack() as pins:
-            for gpio, channel in self._channels.items():
+            for gpio, channel in reversed(self._channels.items()):  # called in their order
                 pins.enter_context(_explained(gpio, PinsSilent))
                 pins.callback(channel.off)
 

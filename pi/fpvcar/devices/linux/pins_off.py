@@ -7,6 +7,7 @@
         --> /sys/class/pwm: the kernel's PWM of a pin, named as "pwm-12:auto", is disabled
     of an ESC, "pwm-18:auto:1500" or "i2c-1:0x40:0:1500": neutral pulses of 1500 us (on channel 0)
         first, because silence does not stop it; then none, from the end of a pulse on
+    of a servo, "pwm-13:auto:0" or "i2c-1:0x40:0:0": none, from the end of a pulse on
     request to the helper --> connection (sd_listen_fds(3)): "812", the `wheels` that is mute
 
 systemd may start the helper late. It leaves the pins alone if another `wheels` has requested
@@ -134,7 +135,7 @@ def read_request() -> bytes:
 
 def stop(pins: Sequence[int], chips: Iterable[ChipStop], pwm: Iterable[PwmStop] = ()) -> int:
     """Switch everything off despite errors; return the exit status. `chips`: bus, address; `pwm`:
-    GPIO, device; for an ESC then its channel (of a chip) and its neutral pulse in us."""
+    GPIO, device; for an ESC or servo then its channel (of a chip) and neutral pulse in us or 0."""
     failed = 0
     pins = list(pins)
     for gpio, device, *esc in pwm:
@@ -164,7 +165,7 @@ def stop(pins: Sequence[int], chips: Iterable[ChipStop], pwm: Iterable[PwmStop] 
     return failed
 
 
-def hat_off(bus: int, address: int, channel: int = 0, neutral_us: int = 0) -> None:
+def hat_off(bus: int, address: int, channel: int = 0, neutral_us: int | None = None) -> None:
     """Write ALL_LED_OFF_H, even if the address is in use; an ESC on `channel` gets neutral first.
     Raises OSError."""
     device = os.open(I2C.format(bus), os.O_RDWR)
@@ -178,7 +179,7 @@ def hat_off(bus: int, address: int, channel: int = 0, neutral_us: int = 0) -> No
                 neutral_us,
             )
         os.write(device, ALL_LED_OFF)
-        if neutral_us:
+        if neutral_us is not None:
             time.sleep(CYCLE_S)  # before OE, which would cut the last pulse
     finally:
         os.close(device)
@@ -232,22 +233,23 @@ def _soft_pwm(folder: str) -> int | None:
         return None
 
 
-def pwm_off(gpio: int, device: str, neutral_us: int = 0) -> None:
-    """Switch the PWM of a pin off; an ESC gets neutral pulses first. Raises OSError."""
+def pwm_off(gpio: int, device: str, neutral_us: int | None = None) -> None:
+    """Switch the PWM of a pin off, of an ESC or a servo (0) by `end_pulses`. Raises OSError."""
     chip, channel = find_pwm(gpio, device)
     folder = f"{chip}/pwm{channel}"
     if os.path.isdir(folder):  # otherwise not exported: no program has switched it on
-        if neutral_us:
+        if neutral_us is not None:
             end_pulses(folder, neutral_us)
         disable(folder)
 
 
 def end_pulses(folder: str, neutral_us: int) -> None:
-    """Hold neutral for HOLD_S, if there are pulses; then end them with a whole pulse."""
+    """Hold neutral, unless it is 0, for HOLD_S; then end the pulses, if any, with a whole one."""
     try:
         if read(f"{folder}/enable") == "1" and read(f"{folder}/duty_cycle") != "0":
-            put(f"{folder}/duty_cycle", neutral_us * 1000)
-            time.sleep(HOLD_S)
+            if neutral_us:
+                put(f"{folder}/duty_cycle", neutral_us * 1000)
+                time.sleep(HOLD_S)
             put(f"{folder}/duty_cycle", 0)
             time.sleep(CYCLE_S)
     except OSError:

@@ -7,6 +7,7 @@ thread runs as SCHED_FIFO where permitted (LimitRTPRIO of the unit).
 
 import ctypes
 import logging
+import math
 import os
 import sys
 import threading
@@ -22,7 +23,7 @@ PRIORITY = 10
 SWITCH_S = 0.0002
 """Longest hold of the interpreter's lock by another thread when an edge is due."""
 PR_SET_TIMERSLACK, SLACK_NS = 29, 1000  # <linux/prctl.h>
-END_S = 0.2
+END_S, FINISH_S = 0.2, 0.05
 STALLED_S = 0.1
 """Delay after which the thread counts as hung, with its pin possibly high."""
 CATCH_UP_S = 0.02
@@ -58,13 +59,18 @@ class Schedule:
         """Start at once; a running waveform changes with its next pulse."""
         wave = self._waves.get(gpio)
         if wave is None:
-            self._waves[gpio] = _Wave(period_s, on_s, now_s, now_s)
+            # rises when the thread gets there: a late first rise must not shorten its pulse
+            self._waves[gpio] = _Wave(period_s, on_s, -math.inf, now_s)
         else:
             wave.period_s, wave.on_s = period_s, on_s
 
     def stop(self, gpio: int) -> None:
         """Stop and remove the waveform of a pin."""
         self._waves.pop(gpio, None)
+
+    def high(self, gpio: int) -> bool:
+        """Return whether a pulse of the pin is under way."""
+        return gpio in self._waves and self._waves[gpio].high
 
     def due(self, now_s: float) -> dict[int, int]:
         """Return the levels that change by now."""
@@ -115,6 +121,17 @@ class Pulses:
         """Keep the pin's level; after the return the thread no longer touches the pin."""
         with self._lock:
             self._schedule.stop(gpio)
+
+    def finish(self, gpio: int) -> None:
+        """End the pulses of a pin with a whole one, unless the thread hangs."""
+        end_s = time.monotonic() + FINISH_S
+        while time.monotonic() < end_s:
+            with self._lock:
+                if not self._schedule.high(gpio):
+                    self._schedule.stop(gpio)
+                    return
+            time.sleep(FINISH_S / 100)
+        self.stop(gpio)
 
     def _refuse_stalled(self, gpio: int) -> None:
         dead = self._thread is not None and not self._thread.is_alive()

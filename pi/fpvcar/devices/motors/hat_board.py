@@ -1,16 +1,18 @@
 """Motors on a PCA9685: the chip's outputs, their drivers, and a guardian."""
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 
 from fpvcar.config import Profile
+from fpvcar.config.servos import chip_turns_servos
 from fpvcar.devices.chips.pca9685 import Pca9685, all_off, end_pulses
 from fpvcar.devices.guardian import Guardian, take_turn
 from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.motors.bridge import motor_drivers
-from fpvcar.devices.pins import IoPins, PinsFault, PinsLost
+from fpvcar.devices.pins import CYCLE_S, IoPins, PinsFault, PinsLost
 from fpvcar.runtime.texts import SAYS
 
 ENABLED, DISABLED = 0, 1
@@ -27,7 +29,7 @@ class Switch:
         """Open the bus. The pins are opened only when used: their daemon may hang."""
         hat = profile.pca9685
         self._open, self._oe, self._esc = ExitStack(), hat.oe, profile.motors.esc
-        self._clock = hat.clock
+        self._clock, self._servos = hat.clock, chip_turns_servos(profile)
         self._open_pins = pins
         self._pins: IoPins | None = None
         try:
@@ -56,6 +58,8 @@ class Switch:
     def _chip_off(self) -> None:
         if self._esc is None:
             all_off(self.device)
+            if self._servos and self._oe is not None:
+                time.sleep(CYCLE_S)  # OE would cut the last pulse of a servo short
         else:
             end_pulses(self.device, self._esc.output, self._esc.neutral_us, self._clock)
 

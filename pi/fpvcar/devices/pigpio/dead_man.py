@@ -8,7 +8,8 @@ PWM can leave its on-bits set; the next `p 0` clears them. Every register has on
 loses nothing.
 
 An ESC gets neutral pulses for HOLD_S first, because silence does not stop it; then `s 0`, which
-waits for the end of a pulse (gpioServo, pigpio.c). p6 is 1 after that: it happens once per trip.
+waits for the end of a pulse (gpioServo, pigpio.c). p6 is 1 after that: it happens once per trip. A
+servo that steers gets `s 0` alone: it would jerk at a pulse that is cut short.
 """
 
 import logging
@@ -31,10 +32,11 @@ _INITIALISING = 0
 log = logging.getLogger("fpvcar.wheels")
 
 
-def script(gpios: Sequence[int], esc: EscMotor | None = None) -> str:
-    """Return the text of the script that stops these pins, and then an ESC."""
+def script(gpios: Sequence[int], esc: EscMotor | None = None, servos: Sequence[int] = ()) -> str:
+    """Return the text of the script that stops these pins, and then servos and an ESC."""
     bits = sum(1 << gpio for gpio in gpios)
-    stops = " ".join([f"bc1 {bits}", *(f"p {gpio} 0 w {gpio} 0" for gpio in gpios)])
+    ends = [f"s {gpio} 0" for gpio in servos]
+    stops = " ".join([f"bc1 {bits}", *(f"p {gpio} 0 w {gpio} 0" for gpio in gpios), *ends])
     if esc is not None:
         servo = f"s {esc.output}"
         hold = f"{servo} {round(esc.neutral_us)} mils {round(HOLD_S * 1000)}"
@@ -55,12 +57,13 @@ class ScriptDeadMan:
         gpios: Sequence[int],
         magic: int = MAGIC,
         esc: EscMotor | None = None,
+        servos: Sequence[int] = (),
     ) -> None:
         """Store and start the script, replacing any from a former process."""
         self._pins, self._client, self._magic = pins, pins.client, magic
         self._beat = 0
         self._remove_old()
-        text = script(gpios, esc)
+        text = script(gpios, esc, servos)
         self._id = self._call("store", self._client.store_script, text)
         self._started(lambda status: status != _INITIALISING)
         start = [0, PATIENCE_TICKS, 0, 0, 0, 0, 1, magic, 1]
@@ -115,21 +118,24 @@ class PigpioBoard:
     def __init__(self, profile: Profile) -> None:
         """Connect, switch the motors off, arm the dead man. Raises PinsFault."""
         self._esc = esc = profile.motors.esc
-        esc_pins = esc.pins() if esc else ()
-        self._gpios = gpios = tuple(pin for pin in profile.motor_pins() if pin not in esc_pins)
+        self._servos = servos = profile.motors.servo_pins()
+        pulsed = (*servos, *(esc.pins() if esc else ()))
+        self._gpios = gpios = tuple(pin for pin in profile.motor_pins() if pin not in pulsed)
         self._pins = PigpioPins(profile.pins.host, profile.pins.port)
         try:
             self._end_pulses()
             for gpio in gpios:
                 self._pins.write(gpio, 0)
-            self.dead_man = ScriptDeadMan(self._pins, gpios, esc=esc)
+            self.dead_man = ScriptDeadMan(self._pins, gpios, esc=esc, servos=servos)
             self.drivers = motor_drivers(profile, self._pins)
         except PinsFault:
             self._pins.close()
             raise
 
     def _end_pulses(self) -> None:
-        """Hold an ESC at neutral, then end its pulses."""
+        """End the pulses of a servo, and those of an ESC after a hold at neutral."""
+        for gpio in self._servos:
+            self._pins.servo(gpio, 0.0)
         if self._esc is not None:
             self._pins.servo(self._esc.output, self._esc.neutral_us)
             time.sleep(HOLD_S)
@@ -139,10 +145,10 @@ class PigpioBoard:
         """Switch everything off and remove the dead man, which stays if the daemon does not
         answer."""
         try:
-            self._end_pulses()
             self._pins.write_together(self._gpios, 0)  # releases a brake at once
             for gpio in self._gpios:
                 self._pins.write(gpio, 0)
+            self._end_pulses()
             self.dead_man.remove()
         except PinsFault as fault:
             log.debug("closing: %s", fault)

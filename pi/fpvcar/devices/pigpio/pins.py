@@ -274,7 +274,7 @@ class PigpioPins:
         self.call(f"PWM GPIO {gpio}", self.client.set_PWM_dutycycle, gpio, steps)
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """Send pulses of that length, 50 a second."""
+        """Send pulses of that length, 50 a second; 0 ends them with a whole one."""
         act = self.client.set_servo_pulsewidth
         self.call(f"servo on GPIO {gpio}", act, gpio, round(pulse_us))
 

@@ -66,6 +66,14 @@ WHEELS = Kind(
     "It switches the motors; the car cannot move without it.",
     "follow the message; else: systemctl status fpvcar-wheels",
 )
+SERVOS = Kind(
+    "servos",
+    Severity.WARNING,
+    "The camera does not turn",
+    "a servo gets no pulses: {fault}",
+    "The car still drives; a servo without pulses stays where it is, or gives way.",
+    "check wires and supply; for the message see docs/troubleshooting.md",
+)
 RECORDER = Kind(
     "recorder",
     Severity.WARNING,
@@ -136,6 +144,7 @@ FAULT_KINDS: tuple[tuple[str, Kind], ...] = (
     ("wheels: ", WHEELS),
     ("sensor ", SENSOR),
     ("battery: ", BATTERY),
+    ("servos: ", SERVOS),
     ("nothing is recorded: ", RECORDER),
 )
 ELSEWHERE = ("camera: ", "the card is ")

@@ -4,12 +4,10 @@ The suite drives `rig.out` itself and reads `rig.back`. A page drives the car, t
 drives the motors' pins, and each of them is read on its pin of `rig.loops`.
 """
 
-import statistics
 import time
 
-from fpvcar.config import EscMotor, HatEsc, Profile
+from fpvcar.config import Profile
 from fpvcar.devices import backends
-from fpvcar.devices.motors.esc import AWAKE_S, pulse_of
 from fpvcar.devices.pins import Edges
 from fpvcar.hil.driver import Driver, wait_for
 from fpvcar.hil.gpio_rig import Rig
@@ -27,9 +25,6 @@ HZ = 100
 SERVO_US = 1500
 TRIGGER_US = 50
 WHEEL = 0.8
-SERVO_HZ = 50
-CLOCK_PERCENT = 0.35
-"""Largest error of a PCA9685's clock: 5 us of a neutral pulse."""
 SAMPLED = "pigpio samples pins every 5 us; a kernel's edge is late by its interrupt"
 
 
@@ -205,63 +200,6 @@ def _motor_frequency(rig: Rig) -> Measured:
     return Measured(100.0 * abs(seen.hz / expected_hz - 1.0), tuple(_drawn(seen, 0.0)))
 
 
-def _esc_of(rig: Rig) -> EscMotor:
-    esc = rig.profile.motors.esc
-    if esc is None:
-        raise MissingPart("no ESC (motors.drive)")
-    return esc
-
-
-def _at_rest(rig: Rig) -> Pulses:
-    """Return the pulses of an ESC at neutral."""
-    _esc_of(rig)
-    with rig.driver() as driver, rig.edges(rig.profile.rig.loops[:1]) as edges:
-        driver.ready().drive(0.0, 0.0)
-        time.sleep(SETTLE_S)
-        return listened(edges, rig.profile.rig.loops[0])
-
-
-def _esc_rate(rig: Rig) -> Measured:
-    """Measure how far the rate of an ESC's pulses is off."""
-    on_chip = isinstance(_esc_of(rig), HatEsc)
-    expected_hz = rig.profile.hat_hz() if on_chip else SERVO_HZ
-    return Measured(100.0 * abs(_at_rest(rig).hz / expected_hz - 1.0))
-
-
-def _chip_clock(rig: Rig) -> Measured:
-    """Measure the clock of a PCA9685 by the width of an ESC's neutral pulses. Raises CheckFailed
-    with the line of the profile that corrects it."""
-    esc, hat = _esc_of(rig), rig.profile.pca9685
-    if not isinstance(esc, HatEsc):
-        raise MissingPart("no ESC on a PCA9685 (hat-esc)")
-    width_us = statistics.median(_at_rest(rig).widths_us)
-    clock = hat.clock * esc.neutral_us / width_us
-    off_percent = 100.0 * abs(clock / hat.clock - 1.0)
-    if off_percent > CLOCK_PERCENT:
-        raise CheckFailed(
-            f"neutral is {width_us:g} us long, {esc.neutral_us:g} in the profile; set "
-            f"pca9685.clock = {clock:.3f}, restart, and measure again"
-        )
-    return Measured(off_percent)
-
-
-def _esc(rig: Rig) -> Measured:
-    """Measure how far the widths of an ESC's pulses are off: at the start, at throttle, after a
-    stop."""
-    esc, loop = _esc_of(rig), rig.profile.rig.loops[0]
-    off_us: list[float] = []
-    with rig.driver() as driver, rig.edges((loop,)) as edges:
-        driver.ready()
-        for throttle in (0.0, WHEEL, 0.0):
-            driver.drive(throttle, 0.0)
-            rises_s = esc.arm_s + AWAKE_S + 1.0 / esc.slew_per_s if throttle else 0.0
-            time.sleep(SETTLE_S + rises_s)
-            expected_us = pulse_of(esc, throttle * esc.top * (-1 if esc.invert else 1))
-            widths = listened(edges, loop).widths_us
-            off_us += [abs(width_us - expected_us) for width_us in widths]
-    return Measured(max(off_us))
-
-
 CHECKS = (
     Check(
         "pins-levels",
@@ -318,29 +256,5 @@ CHECKS = (
         Limit(2.0, "%", "docs/reference/profile.md: pwm_hz, the nearest available one"),
         ("loops",),
         _motor_frequency,
-    ),
-    Check(
-        "esc-pulses",
-        "pins",
-        "An ESC gets neutral, the throttle of the profile, and neutral again.",
-        Limit(5.0, "us", "docs/reference/profile.md: neutral_us, forward_us"),
-        ("loops",),
-        _esc,
-    ),
-    Check(
-        "esc-rate",
-        "pins",
-        "The pulses of an ESC have the requested rate.",
-        Limit(2.0, "%", "docs/reference/profile.md: pca9685.pwm_hz, else 50 Hz"),
-        ("loops",),
-        _esc_rate,
-    ),
-    Check(
-        "pca9685-clock",
-        "pins",
-        "The clock of the PCA9685 is that of the profile.",
-        Limit(CLOCK_PERCENT, "%", "docs/reference/profile.md: pca9685.clock"),
-        ("loops",),
-        _chip_clock,
     ),
 )

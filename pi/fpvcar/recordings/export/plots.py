@@ -7,8 +7,10 @@ was.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 
+from fpvcar.config import AimServo
 from fpvcar.recordings import codec, messages
 from fpvcar.recordings.messages import Mark
 from fpvcar.recordings.reader import Recording
@@ -45,8 +47,16 @@ class Gap(Struct, frozen=True):
     words: Text
 
 
+class ServoLimits(Struct, frozen=True):
+    """Limits and rest of a servo that does not steer, in degrees."""
+
+    least_deg: float
+    most_deg: float
+    rest_deg: float
+
+
 class Plots(Struct, frozen=True):
-    """Plot data of one file."""
+    """Plot data of one file; `servos` that do not steer by name, for their series "angle"."""
 
     start_ms: float
     seconds: float
@@ -54,6 +64,7 @@ class Plots(Struct, frozen=True):
     reasons: list[ReasonChange]
     marks: list[Mark]
     gaps: list[Gap]
+    servos: dict[str, ServoLimits]
 
 
 class Line(NamedTuple):
@@ -90,6 +101,19 @@ def values(topic: str, message: messages.Message) -> Iterator[Value]:
         yield Line("latency", "link", "ms"), message.link_ms
         percent = None if message.lost is None else 100.0 * message.lost
         yield Line("lost", "lost", "%"), percent
+
+
+def servos_of(recording: Recording) -> dict[str, ServoLimits]:
+    """Return the servos of a recorded profile; {} if it is damaged or of another version."""
+    profile = recording.about.profile if recording.about else {}
+    try:
+        servos = msgspec.convert(profile.get("servos", {}), dict[str, AimServo])
+    except msgspec.ValidationError:
+        return {}
+    return {
+        name: ServoLimits(servo.least_deg, servo.most_deg, servo.rest_deg)
+        for name, servo in servos.items()
+    }
 
 
 def thinned(
@@ -158,4 +182,4 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
         )
         for damage in recording.damage
     ]
-    return Plots(start_ns / 1e6, seconds, series, reasons, marks, gaps)
+    return Plots(start_ns / 1e6, seconds, series, reasons, marks, gaps, servos_of(recording))

@@ -8,6 +8,7 @@ from fpvcar.devices.pigpio.dead_man import PATIENCE_TICKS, TICK_MS, script
 from tests.unit.fpvbench.pigpiod.test_scripts import status, store
 
 PINS = (17, 27, 24, 23)
+SERVO = 13
 TICK_US = TICK_MS * 1000
 
 
@@ -66,6 +67,24 @@ def test_dead_man_trips_each_tick_and_heartbeat_clears(core: Core) -> None:
     drive(core, number, 3, first=100)
     assert status(core, number)[9] == 0
     assert duties(core)[0] > 0.4
+
+
+@pytest.mark.parametrize("offset_us", range(0, 20_000, 700))
+def test_dead_man_ends_a_servo_with_a_whole_pulse(core: Core, offset_us: int) -> None:
+    """Offsets put the end of the patience at each moment of a pulse and of the pause after it."""
+    reader = core.reader(1 << SERVO)
+    number = store(core, script(PINS[:2], servos=(SERVO,)))
+    assert core(Cmd.PROCR, number, 0, words(0, PATIENCE_TICKS)) == 0
+    core.run(offset_us)
+    core(Cmd.PWM, 17, 128)
+    core(Cmd.PROCU, number, 0, words(1))
+    core(Cmd.SERVO, SERVO, 2500)
+    core.run(400_000)
+    edges = reader.edges(SERVO)
+    widths = [fall - rise for (rise, _), (fall, _) in zip(edges[::2], edges[1::2], strict=True)]
+    assert [level for _, level in edges[:2]] == [1, 0]
+    assert set(widths) == {2500} and 8 <= len(widths) <= 11
+    assert (core.soc.pin[SERVO].duty(), core.soc.pin[17].duty()) == (0.0, 0.0)
 
 
 def test_duty_after_a_trip_reads_as_no_pwm(core: Core) -> None:

@@ -225,7 +225,9 @@ def test_servo_is_exported_as_a_column_and_plotted(command: Command, tmp_path: P
     turned = rows(tmp_path / "out" / "servo-pan.csv")
     assert list(turned[0]) == ["utc", "monotonic_s", "angle_deg"]
     assert [float(row["angle_deg"]) for row in turned] == angles
-    series = plots_of(Recording(BytesSource(file.read_bytes()))).series
+    plots = plots_of(Recording(BytesSource(file.read_bytes())))
+    series = plots.series
+    assert plots.servos == {}, "this car has none"
     (line,) = [one for one in series if one.group == "angle"]
     assert (line.name, line.unit, line.v) == ("pan", "°", angles)
 
