@@ -51,11 +51,11 @@ from fpvcar.config.schema import (
     Pins as Pins,
     Profile as Profile,
     Recording as Recording,
-    Server as Server,
     Shape as Shape,
     Speeds as Speeds,
     View as View,
 )
+from fpvcar.config.server import Server as Server
 from fpvcar.config.servos import AimServo as AimServo
 from fpvcar.config.sensors import (
     Depth as Depth,

@@ -12,6 +12,7 @@ from msgspec import Meta
 from fpvcar.config.base import Gpio, Positive, PwmGpio, Section, Share, SoundDevice
 from fpvcar.config.motors import ChipStop, Motors, Pca9685, PwmStop
 from fpvcar.config.sensors import Depth, Mounted, Sensors
+from fpvcar.config.server import Server
 from fpvcar.config.servos import AimServo, chip_turns_servos
 
 Colour = Literal["red", "yellow", "green", "blue", "purple", "white"]
@@ -263,21 +264,6 @@ class Recording(Section, frozen=True):
     oldest is removed."""
     minute: bool = True
     """Whether to keep the last minute on the card while recording is off."""
-
-
-class Server(Section, frozen=True):
-    """Access limits of the web server. IP literals, localhost and `car.name` are always allowed."""
-
-    allowed_hosts: tuple[str, ...] = ()
-    """Further names and addresses of the car, also in its certificate, such as in a tunnel."""
-    max_viewers: Annotated[int, Meta(ge=1, le=1000)] = 50
-    """Sockets of each kind; clients with the right to drive have additional places."""
-    max_connections: Annotated[int, Meta(ge=16, le=4096)] = 256
-    """TCP connections in total; some 30 kB each, more with https."""
-    max_per_address: Annotated[int, Meta(ge=4, le=4096)] = 64
-    """TCP connections from one IPv4 address or one IPv6 /128; twice that from a /64."""
-    first_takes_wheel: bool = False
-    """Whether the first client with the right to drive gets the wheel without asking."""
 
 
 class Network(Section, frozen=True):

@@ -52,7 +52,7 @@ export class App {
 async function keepOfflinePage() {
   if (!isSecureContext || !('serviceWorker' in navigator)) return;
   try {
-    await navigator.serviceWorker.register(`/offline-worker.js?language=${LANGUAGE}`);
+    await navigator.serviceWorker.register(`offline-worker.js?language=${LANGUAGE}`);
   } catch {
     // Its certificate was waved through by hand, or storage is off: the page works without.
   }
