@@ -357,7 +357,8 @@ def _greet(profile: Profile, options: Options) -> None:
     """Print the car's address, except on the bench (it prints its own) and in the journal."""
     if options.soc is None and "JOURNAL_STREAM" not in os.environ:
         car, recordings = profile.car.name, profile.recording.directory
-        print(greeting(options.host, options.port, car, recordings), flush=True)
+        proxied = profile.server.base_path != "/"
+        print(greeting(options.host, options.port, car, recordings, proxied), flush=True)
 
 
 async def run(profile: Profile, options: Options) -> int:
