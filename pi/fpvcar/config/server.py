@@ -7,7 +7,6 @@ from typing import Annotated
 from msgspec import Meta
 
 from fpvcar.config.base import ConfigError, Section
-from fpvcar.runtime import paths
 
 PATH = re.compile(r"/(?:(?!\.+/)[\w.~-]{1,63}/){0,8}", re.A)
 """Base path: its segments need no percent-encoding, and none is "." or ".."."""
@@ -45,12 +44,8 @@ def refuse_server(server: Server) -> None:
             f'server.base_path = "{path}": expected a path that begins and ends with "/", of at '
             'most 8 parts of A-Z, a-z, 0-9, ".", "_", "~" and "-", such as "/car/"'
         )
-    first = path.split("/")[1]
-    if first in ("api", "ws") or (first and (paths.WEB / first).exists()):
-        raise ConfigError(
-            f'server.base_path = "{path}": the car itself has "/{first}"; expected another path, '
-            'such as "/car/"'
-        )
+    if path != "/":
+        _refuse_own(path)
     if len(server.frame_ancestors) > ORIGINS_MOST:
         raise ConfigError(
             f"server.frame_ancestors: {len(server.frame_ancestors)} origins; expected "
@@ -58,6 +53,17 @@ def refuse_server(server: Server) -> None:
         )
     for origin in server.frame_ancestors:
         _refuse_origin(origin)
+
+
+def _refuse_own(path: str) -> None:
+    from fpvcar.runtime import paths  # not above: `wheels` has no page
+
+    first = path.split("/")[1]
+    if first in ("api", "ws") or (paths.WEB / first).exists():
+        raise ConfigError(
+            f'server.base_path = "{path}": the car itself has "/{first}"; expected another path, '
+            'such as "/car/"'
+        )
 
 
 def _refuse_origin(origin: str) -> None:

@@ -26,6 +26,16 @@ SOCKET = """(url) => new Promise((done) => {
   socket.onopen = () => done('open');
   socket.onerror = () => done('refused');
 })"""
+RESIZE = """(frame, [width, height]) =>
+  Object.assign(frame.style, {width: `${width}px`, height: `${height}px`})"""
+SMALLEST = ((320, 320), (568, 320))
+"""Width and height of the smallest frames."""
+STOP_IN_SIGHT = """() => {
+  const {left, right, top, bottom} = document.getElementById('stop').getBoundingClientRect();
+  const inside = left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
+  const shown = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+  return inside && shown?.closest('#stop') !== null;
+}"""
 RANGE = """async (name) => {
   const answer = await fetch(`api/recordings/${name}`, {headers: {Range: 'bytes=8-99'}});
   const {byteLength} = await answer.arrayBuffer();
@@ -212,6 +222,11 @@ def test_car_drives_in_a_frame_of_another_site(
         enters_code(page, seat, bench)
         drives_and_stops(page, seat, bench)
         page.screenshot(path=tmp_path / "frame.png")
+        for size in SMALLEST:
+            page.locator("iframe").evaluate(RESIZE, size)
+            until(seat, f"innerWidth === {size[0]} && innerHeight === {size[1]}")
+            assert seat.evaluate(STOP_IN_SIGHT), size
+            page.screenshot(path=tmp_path / f"frame-{size[0]}.png")
         (cookie,) = context.cookies()
         assert cookie["sameSite"] == "None" and cookie["secure"], cookie
         seat = framed(page, port, url)

@@ -109,7 +109,7 @@ async def test_error_page_leads_to_the_start_below_the_path(
     assert f'<a href="{start}">' in text
 
 
-async def test_nobody_is_at_home_behind_a_proxy(car: Car, client: Client) -> None:
+async def test_loopback_client_needs_the_code_beside_a_proxy(car: Car, client: Client) -> None:
     """A proxy on the car's own computer may strip the path, and add no header."""
     for path in ("/api/recordings/drives", "/car/api/recordings/drives"):
         assert await status(client, path) in (401, 404)
