@@ -187,6 +187,7 @@ byId('unlock').addEventListener('submit', async (event) => {
     return;
   }
   await refresh();
+  if (!byId('unlock').hidden) setText(byId('unlock-fault'), t.recordings.noCookie);
 });
 button('older').addEventListener('click', () => {
   void turn([...new Set([...befores, oldestMs])]);  // once, however often it is pushed
