@@ -21,11 +21,11 @@ class Server(Section, frozen=True):
     allowed_hosts: tuple[str, ...] = ()
     """Further names and addresses of the car, also in its certificate, such as in a tunnel."""
     base_path: str = "/"
-    """Path below which a reverse proxy serves the page, such as "/car/". The proxy may pass it
-    on or strip it. With a path, drivers on the car's own computer need the code, too."""
+    """Path of the page behind a reverse proxy, such as "/car/". The proxy may pass it on or strip
+    it. With a path, drivers on the car's own computer need the code, too."""
     frame_ancestors: tuple[str, ...] = ()
-    """Origins whose pages may show the car's page in a frame, such as
-    "https://home.example.org:8123"; by default none."""
+    """Origins that may show the car's page in a frame, such as "https://home.example.org:8123"; by
+    default none."""
     max_viewers: Annotated[int, Meta(ge=1, le=1000)] = 50
     """Sockets of each kind; clients with the right to drive have additional places."""
     max_connections: Annotated[int, Meta(ge=16, le=4096)] = 256

@@ -137,7 +137,7 @@ def origin_allowed(origin: str | None, *hosts: str | None) -> bool:
 def outer_host(
     remote: str | None, headers: Mapping[str, str], car_name: str, extra: Iterable[str] = ()
 ) -> str | None:
-    """Return the host for which a proxy on this machine has asked, None if it names none.
+    """Return the host that a proxy on this machine names, None without one.
 
     Pages of another site can make a browser send the header; so it has to be a host of this car,
     and is read in addition to Host, never in its place.
