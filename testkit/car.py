@@ -67,6 +67,9 @@ class Car(House):
         self.routes = self.server(*rights, *apis, **parts)
         server = TestServer(self.routes.application(), scheme="https" if tls else "http")
         await server.start_server(ssl=tls)
+        assert server.runner and server.runner.server  # made by start_server
+        served = server.runner.server
+        served.request_handler = self.embedding.around(served.request_handler)
         async with TestClient(server) as self.client:
             if code:
                 said = await self.client.post("/api/recordings/unlock", headers={CODE: code})

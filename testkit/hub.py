@@ -18,6 +18,7 @@ from fpvcar.config import profiles
 from fpvcar.drive.control import Control, GateRun
 from fpvcar.drive.saved import DisplayName, LaterSettings, SavedName, SavedSettings, Saver
 from fpvcar.http.admission import Admission
+from fpvcar.http.embedding import Embedding
 from fpvcar.http.limits import Places
 from fpvcar.recorder.feed import Feed
 from fpvcar.runtime import paths
@@ -242,7 +243,9 @@ class House:
         self.profile = profile
         self.duties: tuple[float, ...] = (0.0, 0.0)
         self.lights = FakeLights()
-        self.devices = Devices(bytes(32), CODES, folder / "devices.json")
+        server = profile.server
+        self.embedding = Embedding(server.base_path, server.frame_ancestors)
+        self.devices = Devices(bytes(32), CODES, folder / "devices.json", self.embedding)
         self.control = control or Control(
             profile,
             PlayedWheels(self.send),

@@ -159,6 +159,8 @@ cards=(btrfs-progs e2fsprogs mount)
 sites=(dnsmasq-base nftables)
 # The broker that the station publishes to, and its command line.
 broker=(mosquitto mosquitto-clients)
+# Reverse proxies in front of a car, with the lines of docs/ways-out/remote.md.
+proxies=(nginx caddy)
 # The tools that the station runs: hourly snapshots, and the measurement of a disk.
 station=(btrbk fio)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
@@ -189,8 +191,8 @@ test)
     ;;
 test-all | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${fuzzers[@]}" "${vm[@]}" "${roots[@]}" \
-        "${cards[@]}" "${sites[@]}" "${broker[@]}" "${station[@]}" "${image[@]}" "${debs[@]}" "${cross[@]}" \
-        "${programs[@]}"
+        "${cards[@]}" "${sites[@]}" "${broker[@]}" "${proxies[@]}" "${station[@]}" "${image[@]}" "${debs[@]}" \
+        "${cross[@]}" "${programs[@]}"
     # An S3 server for tests is built from its source: testkit/network/versitygw.py.
     # So is the tuned WebRTC sender of benchmarks/baselines/rival.
     command -v go >/dev/null || packages golang-go

@@ -6,23 +6,29 @@
 /** @typedef {Event & {request: Request, respondWith: (answer: Promise<Response>) => void}} Fetching */
 
 /** With another page, another name. */
-const HOLDS = 'offline-1ea15a68';
-const PAGE = '/offline.html';
+const HOLDS = 'offline-1d691931';
+/** Behind a proxy, other cars and other sites may have caches of the same origin. */
+const {scope} = /** @type {{registration: {scope: string}}} */ (/** @type {unknown} */ (self)).registration;
+const NAME = `${HOLDS} ${scope}`;
+/** Caches of versions whose names had no scope. */
+const OLDER = /^offline-\w+$/;
+const PAGE = 'offline.html';
 const language = new URLSearchParams(location.search).get('language') ?? 'en';
 
 /** Kept as it came, headers and all. */
-const keep = async () => (await caches.open(HOLDS)).add(new Request(PAGE, {cache: 'reload'}));
+const keep = async () => (await caches.open(NAME)).add(new Request(PAGE, {cache: 'reload'}));
 
 /** Only the newest version's page stays. */
 async function tidy() {
-  const names = await caches.keys();
-  await Promise.all(names.filter((name) => name !== HOLDS).map((name) => caches.delete(name)));
+  const names = (await caches.keys()).filter((name) => name.endsWith(` ${scope}`) || OLDER.test(name));
+  await Promise.all(names.filter((name) => name !== NAME).map((name) => caches.delete(name)));
 }
 
 async function offline() {
   const kept = await caches.match(PAGE);
   if (!kept) return Response.error();
-  const text = (await kept.text()).replace('<html lang="en">', `<html lang="${language}">`);
+  const text = (await kept.text()).replace('<html lang="en">', `<html lang="${language}">`)
+    .replaceAll('href="./"', `href="${scope}"`);
   return new Response(text, {headers: kept.headers});
 }
 

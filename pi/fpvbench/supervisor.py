@@ -310,7 +310,8 @@ async def _greet(options: Options, profile: Profile, also: Unit) -> None:
             log.error("nothing answers at %s:%d yet", host, port)
         else:
             break
-    print(greeting(host, port, car, profile.recording.directory), flush=True)
+    proxied = profile.server.base_path != "/"
+    print(greeting(host, port, car, profile.recording.directory, proxied), flush=True)
     beside = asyncio.create_task(also.run()) if options.also else None
     if options.browser and (hint := await open_page(f"http://{in_url(reachable(host))}:{port}/")):
         print(f"  {hint}", flush=True)

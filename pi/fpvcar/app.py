@@ -33,6 +33,7 @@ from fpvcar.drive.saved import DisplayName, Saver, ships
 from fpvcar.http import certificates, endpoints
 from fpvcar.http.addresses import machine_names
 from fpvcar.http.admission import Admission
+from fpvcar.http.embedding import Embedding
 from fpvcar.http.endpoints import Address, Site
 from fpvcar.http.limits import connection_places
 from fpvcar.http.trust_api import TrustApi
@@ -197,7 +198,8 @@ class Pages:
 
     def __init__(self, car: Car, options: Options) -> None:
         settings, profile, driving = car.settings, car.settings.profile, car.driving
-        self.devices = Devices(car.key, car.codes, settings.folder / FILE)
+        around = Embedding(profile.server.base_path, profile.server.frame_ancestors)
+        self.devices = Devices(car.key, car.codes, settings.folder / FILE, around)
         self.stations = Stations(car.key, car.codes, settings.folder / STATIONS)
         access = Access(CodeCheck(car.codes), self.devices, self.stations)
         further = profile.server.allowed_hosts
@@ -227,7 +229,7 @@ class Pages:
         )
         self.features = (
             *(load(module, core) for module, has in FEATURES.items() if has(profile)),
-            *_shared(car, core, access, self.stations, address, options),
+            *_shared(car, core, access, self.stations, address, options, around),
         )
         self.hub = Hub(
             profile=profile,
@@ -252,6 +254,7 @@ class Pages:
             places=places,
             address=address,
             listening=functools.partial(_greet, profile, options),
+            embedding=around,
         )
 
 
@@ -262,7 +265,13 @@ def load(module: str, core: Core) -> Feature:
 
 
 def _shared(
-    car: Car, core: Core, access: Access, stations: Stations, address: Address, options: Options
+    car: Car,
+    core: Core,
+    access: Access,
+    stations: Stations,
+    address: Address,
+    options: Options,
+    around: Embedding,
 ) -> tuple[Feature, ...]:
     """Return the interfaces that every car has, or shares with a station."""
     settings = car.settings
@@ -299,7 +308,7 @@ def _shared(
         file=settings.calibration,
         profile=options.profile,
     )
-    invitations = InvitationsApi(access.devices, core.rights, address)
+    invitations = InvitationsApi(access.devices, core.rights, address, embedding=around)
     trust = TrustApi(paths.WEB, settings.folder, address, settings.car)
     return (
         Feature(
@@ -364,7 +373,8 @@ def _greet(profile: Profile, options: Options) -> None:
     """Print the car's address, except on the bench (it prints its own) and in the journal."""
     if options.soc is None and "JOURNAL_STREAM" not in os.environ:
         car, recordings = profile.car.name, profile.recording.directory
-        print(greeting(options.host, options.port, car, recordings), flush=True)
+        proxied = profile.server.base_path != "/"
+        print(greeting(options.host, options.port, car, recordings, proxied), flush=True)
 
 
 async def run(profile: Profile, options: Options) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, Playwright
+from playwright.sync_api import Browser, Frame, Page, Playwright
 
 from testkit.browsers.chromium import CHROMIUM, chromium
 from testkit.browsers.seat import go_on, probe, until
@@ -58,12 +58,12 @@ def drive_code(bench: RunningBench) -> str:
     return code
 
 
-def take_wheel(page: Page, bench: RunningBench) -> None:
+def take_wheel(page: Page | Frame, bench: RunningBench) -> None:
     """Enter the drive code if the page requires it, and take the wheel."""
     if not probe(page, "state.may_drive"):
         page.locator("#wheel").click()
         page.locator("#code").fill(drive_code(bench))
-        page.keyboard.press("Enter")
+        page.locator("#code").press("Enter")
         until(page, "window.fpvcar.state.may_drive")
     if probe(page, "state.role") != "driver":
         page.locator("#wheel").click()

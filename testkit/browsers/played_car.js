@@ -107,7 +107,7 @@
 
   const fetched = window.fetch;
   window.fetch = (url, ...more) => {
-    if (url !== '/api/ping') return fetched(url, ...more);
+    if (url !== 'api/ping') return fetched(url, ...more);
     return played.linked ? Promise.resolve(new Response('{}')) : new Promise(() => {});
   };
 })();

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import BrowserContext, Error, Page, TimeoutError
+from playwright.sync_api import BrowserContext, Error, Frame, Page, TimeoutError
 
 from testkit.harness import PinWatch, RunningBench, wait_for
 from testkit.network.proxy import Link
@@ -47,7 +47,7 @@ def violations(page: Page, part: str | None = None) -> list[str]:
     return found
 
 
-def probe(page: Page, expression: str) -> Any:
+def probe(page: Page | Frame, expression: str) -> Any:
     """Return a part of window.fpvcar, the page's read-only probe."""
     return page.evaluate(f"window.fpvcar && window.fpvcar.{expression}")
 
@@ -64,7 +64,7 @@ UNTIL = """new Promise((done, failed) => {
 """Promise of an expression that becomes true, or is false at the end of so many ms."""
 
 
-def until(page: Page, expression: str, timeout_s: float = 20.0) -> None:
+def until(page: Page | Frame, expression: str, timeout_s: float = 20.0) -> None:
     """Wait until an expression is true in the page.
 
     Playwright's own wait needs eval(), which the page's Content-Security-Policy rightly forbids.
@@ -89,7 +89,7 @@ def opened(page: Page, url: str) -> Page:
     return page
 
 
-def open_menu(page: Page, tab: str) -> None:
+def open_menu(page: Page | Frame, tab: str) -> None:
     """Open the menu at a tab: drive, picture, car or grown-ups."""
     if not page.locator("#menu").is_visible():
         page.locator("#gear").click()
@@ -127,7 +127,7 @@ def comes_back(page: Page) -> None:
     until(page, f"window.fpvcar.video.shown > {shown} + 10")
 
 
-def go_on(page: Page) -> None:
+def go_on(page: Page | Frame) -> None:
     """Press Resume if it is there, and wait until the car may drive."""
     for _ in range(50):
         stop = probe(page, "state.stop")
@@ -185,7 +185,7 @@ def _middle(page: Page, pad: str) -> tuple[float, float]:
 
 
 def drives(
-    page: Page,
+    page: Page | Frame,
     reached: Callable[[], bool],
     do: Callable[[], object],
     undo: Callable[[], object],
@@ -207,10 +207,10 @@ def drives(
     raise AssertionError(f"{what} does not drive: {probe(page, 'state')}")
 
 
-def holds(page: Page, watch: PinWatch, key: str) -> None:
-    """Hold a key down and wait until a bridge is driven."""
+def holds(page: Page, watch: PinWatch, key: str, seat: Page | Frame | None = None) -> None:
+    """Hold a key down and wait until a bridge is driven. `seat` is the frame of the car's page."""
     drives(
-        page,
+        seat or page,
         lambda: watch.now.driving,
         lambda: page.keyboard.down(key),
         lambda: page.keyboard.up(key),

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
-from fpvcar.config import motors, network, schema, sensors, servos
+from fpvcar.config import motors, network, schema, sensors, server, servos
 from fpvcar.config.base import Gpio, LowGpio, PwmGpio, Section, Share
 from fpvcar.config.schema import Profile
 
@@ -49,6 +49,8 @@ A profile that is wrong is refused with the place, the value and what would do:
 - battery voltages out of order: `empty_v` <= `nominal_v` <= `full_v`; an `empty_v` with
   which a motor's driver does not work
 - a `camera.exposure` where a Pi's own camera is not the source
+- a `server.base_path` without a "/" at both ends, or that the car itself has; an origin in
+  `server.frame_ancestors` with a `*`, a path or without its scheme
 - more `sensors.ultrasound` than take their turns within `guard.stale_s`
 
 GPIOs are BCM numbers, 0 to 27. A *share* is 0 to 1 of what its meaning names. MB are
@@ -84,7 +86,7 @@ TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
 def meanings() -> dict[str, dict[str, str]]:
     """Return class -> key -> the docstring under it; the class's own docstring is under ""."""
     meanings: dict[str, dict[str, str]] = {}
-    modules = (schema, motors, network, sensors, servos)
+    modules = (schema, motors, network, sensors, server, servos)
     trees = [ast.parse(inspect.getsource(module)) for module in modules]
     nodes = [node for tree in trees for node in tree.body]
     for section in (node for node in nodes if isinstance(node, ast.ClassDef)):

@@ -111,7 +111,7 @@ export class Link {
   }
 
   open() {
-    const socket = new WebSocket(new URL('/ws/buttons', location.href.replace(/^http/, 'ws')));
+    const socket = new WebSocket(new URL('ws/buttons', location.href.replace(/^http/, 'ws')));
     this.socket = socket;
     socket.onopen = () => {
       if (this.socket === socket) this.send({kind: 'hello', v: VERSION});

@@ -21,7 +21,7 @@ import {askJson} from '../lib/http.js';
  */
 
 /** @param {string} path @param {string} [method] */
-const ask = (path, method = 'GET') => askJson(`/api/calibration${path}`, {method});
+const ask = (path, method = 'GET') => askJson(`api/calibration${path}`, {method});
 
 /** @param {string} path @param {string[][]} [query] */
 const post = (path, query = []) => ask(`/${path}?${new URLSearchParams(query)}`, 'POST');

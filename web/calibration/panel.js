@@ -3,7 +3,7 @@
 
 import {clauses, titled} from '../lang/forms.js';
 import {joined, said, t} from '../lang/words.js';
-import {make, setText} from '../lib/dom.js';
+import {downloads, make, setText} from '../lib/dom.js';
 import {Refused} from '../lib/http.js';
 import {saved} from '../lib/storage.js';
 import {API} from './api.js';
@@ -115,9 +115,8 @@ export class Calibration {
       return steps.length ? [make('h3', t.calibration.groups[group]), this.listed(steps, all)] : [];
     });
     const link = document.createElement('a');
-    Object.assign(link, {
-      href: 'api/calibration/profile', download: 'car.toml', textContent: t.calibration.download, className: 'button',
-    });
+    Object.assign(link, {textContent: t.calibration.download, className: 'button'});
+    downloads(link, 'api/calibration/profile', 'car.toml');
     const undo = actionButton(t.calibration.undo, () =>
       this.tried(async () => {
         this.list(await API.undo(), t.calibration.undone);

@@ -109,6 +109,16 @@ export function fillStrings(root, texts) {
   }
 }
 
+/**
+ * Lets a link download a file of the car. In a frame of another site Chromium sends no cookie with a
+ * download, but sends it with a navigation, which the answer turns into a download.
+ * @param {HTMLAnchorElement} link @param {string} href @param {string} name
+ */
+export function downloads(link, href, name) {
+  link.href = href;
+  if (self === top) link.download = name;
+}
+
 /** Lists names and values, if they changed. @param {HTMLElement} list @param {[string, string][]} rows */
 export function fillRows(list, rows) {
   const text = rows.flat().join('\n');

@@ -191,6 +191,7 @@ byId('unlock').addEventListener('submit', async (event) => {
     return;
   }
   await refresh();
+  if (!byId('unlock').hidden) setText(byId('unlock-fault'), t.recordings.noCookie);
 });
 byId('datasets').addEventListener('toggle', async () => {
   const {DatasetMaker} = await import('./list/datasets.js');

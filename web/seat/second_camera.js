@@ -167,7 +167,7 @@ export class SecondCamera {
     this.openedMs = nowMs;
     const {link} = this;
     const socket = new WebSocket(
-      address(`/ws/video?id=${link.videoId}&camera=${encodeURIComponent(this.name)}`));
+      address(`ws/video?id=${link.videoId}&camera=${encodeURIComponent(this.name)}`));
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
     socket.onopen = () => socket.send(encode({kind: 'hello', v: VERSION, client: link.client}));

@@ -73,7 +73,7 @@ function stopRemedy({stop, driving, mayResume, leads}) {
 const delay = (ms) => (ms < 1000 ? unit(ms, 'millisecond') : unit(ms / 1000, 'second', 1, {unitDisplay: 'narrow'}));
 
 /** The part that fails while something answers, and the remedy; '' if none is known. @param {import('./types.js').LinkFault | undefined} fault */
-const faultText = (fault) => (fault ? fill(t.linkFaults[fault], {path: location.pathname, host: location.hostname}) : '');
+const faultText = (fault) => (fault ? fill(t.linkFaults[fault], {host: location.hostname}) : '');
 
 /**
  * Effect of a lost link: the car stops for a driver's silence only.

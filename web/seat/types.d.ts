@@ -20,7 +20,7 @@ export type LinkState =
   | { kind: 'opening'; deadlineMs: number; opened: boolean }
   | { kind: 'parked'; why: string };
 /** See faultOf in link/link.js. */
-export type LinkFault = '' | 'path' | 'secure' | 'socket' | 'status';
+export type LinkFault = '' | 'secure' | 'socket' | 'status';
 export type LinkGrade = 'good' | 'slow' | 'none';
 
 /** Callbacks for messages and changes of the link. */

@@ -227,7 +227,7 @@ export class Page {
 
 /** The car remembers this device, by a cookie. @param {string} ticket */
 const keepPass = (ticket) =>
-  fetch('/api/pass', {method: 'POST', headers: {'X-Pass': ticket}}).catch(() => {});
+  fetch('api/pass', {method: 'POST', headers: {'X-Pass': ticket}}).catch(() => {});
 
 /** @param {State | null} state */
 const isEstop = (state) => state?.stop?.cause.startsWith('estop') === true;

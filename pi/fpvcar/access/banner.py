@@ -33,8 +33,10 @@ async def open_page(url: str) -> str:
     return f"No browser found: open {url} in one." if await opening.wait() else ""
 
 
-def greeting(host: str, port: int, car: str, recordings: str = "") -> str:
+def greeting(host: str, port: int, car: str, recordings: str = "", proxied: bool = False) -> str:
     """Return the banner of a car that listens at `host`; `recordings` is the profile's folder.
+
+    If the car is `proxied`, drivers on this computer need the code, too.
 
     It contains the codes. They are meant for the person at the terminal and must not be logged.
     """
@@ -51,6 +53,7 @@ def greeting(host: str, port: int, car: str, recordings: str = "") -> str:
         ):
             safe = f"https://{address}:{port + 1}/"
             lines += [f"  fresher picture: {safe}   (the browser warns once)"]
+    if proxied or not addresses.is_loopback(host):
         lines += [f"  Drive code: {codes.drive}   (without it: watch only)"]
     lines += [f"  Grown-up code: {codes.grown_up}"]
     lines += [f"  It records in {paths.recordings_directory(recordings)}"]

@@ -13,11 +13,13 @@ from typing import Annotated
 
 from aiohttp import web
 from msgspec import Meta, Struct
+from yarl import URL
 
 from fpvcar.access.remembered_browsers import Devices
 from fpvcar.access.rights import RecordingRights
 from fpvcar.http import addresses
 from fpvcar.http.addresses import in_url
+from fpvcar.http.embedding import ALONE, Embedding
 from fpvcar.http.endpoints import Address
 from fpvcar.http.responses import refused
 from fpvcar.http.rights import Right
@@ -57,10 +59,15 @@ class InvitationsApi:
     """Route of invitations; `devices` stores the guests, `served` is the address of the pages."""
 
     def __init__(
-        self, devices: Devices, rights: RecordingRights, served: Address, utc_s: Clock = time.time
+        self,
+        devices: Devices,
+        rights: RecordingRights,
+        served: Address,
+        utc_s: Clock = time.time,
+        embedding: Embedding = ALONE,
     ) -> None:
         self._devices, self._rights, self._served = devices, rights, served
-        self._utc_s = utc_s
+        self._utc_s, self._embedding = utc_s, embedding
 
     def add_to(self, app: web.Application) -> None:
         """Add the route; call this before adding a catch-all route."""
@@ -83,13 +90,14 @@ class InvitationsApi:
         return Invitation(link, qr, minutes * 60)
 
     def _page(self, request: web.Request) -> str:
-        """Return the page's address as seen by other machines on the LAN.
+        """Return the page's address as seen by other machines: on the LAN, or by a proxy.
 
         Raises HTTPConflict without a network.
         """
-        if addresses.is_loopback(request.url.host or ""):
+        page = URL(request.headers.get("Origin") or f"{request.scheme}://{request.host}")
+        if addresses.is_loopback(page.host or ""):
             address = addresses.lan_address()
             if addresses.is_loopback(address):
                 raise refused(web.HTTPConflict, NO_NETWORK)
             return f"http://{in_url(address)}:{self._served.port}/"
-        return f"{request.scheme}://{request.host}/"
+        return str(page.with_path(self._embedding.path_of(request.headers)))

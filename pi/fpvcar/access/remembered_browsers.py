@@ -23,6 +23,7 @@ from aiohttp import web
 
 from fpvcar.access.codes import Codes, Rights
 from fpvcar.http.addresses import address_class
+from fpvcar.http.embedding import ALONE, Embedding, cookies_of
 from fpvcar.http.responses import PRIVATE
 from fpvcar.runtime import files
 from fpvcar.runtime.texts import Text, os_reason
@@ -77,8 +78,8 @@ class Devices:
     thread after each change.
     """
 
-    def __init__(self, key: bytes, codes: Codes, path: Path) -> None:
-        self._own = key
+    def __init__(self, key: bytes, codes: Codes, path: Path, embedding: Embedding = ALONE) -> None:
+        self._own, self._embedding = key, embedding
         codes_text = f"pass {codes.drive} {codes.grown_up}".encode()
         self._key = hmac.digest(key, codes_text, "sha256")
         self._path = path
@@ -183,11 +184,9 @@ class Devices:
     def device_of(self, request: web.Request, now_s: float) -> Device | None:
         """Return the device of a request, None without a valid cookie.
 
-        Over https the cookie with the secure name is checked first.
+        The cookie with the secure name is checked first.
         """
-        names = dict.fromkeys(map(cookie_name, (request.secure, False)))
-        cookies = (request.cookies.get(name, "") for name in names)
-        devices = (self.find(cookie, now_s) for cookie in cookies)
+        devices = (self.find(cookie, now_s) for cookie in cookies_of(request, COOKIE))
         return next((device for device in devices if device), None)
 
     def find(self, cookie: str, now_s: float) -> Device | None:
@@ -247,21 +246,14 @@ class Devices:
                 log.info("%s: saved again", self._path)
             self.unsaved = error
 
-    async def cookie_response(self, device: Device, now_s: float, secure: bool) -> web.Response:
+    async def cookie_response(
+        self, device: Device, now_s: float, request: web.Request
+    ) -> web.Response:
         """Save the list and answer with the device's cookie, hidden from scripts."""
         await self.save(now_s)
-        answer = web.Response(status=204, headers=PRIVATE)
         age_s = device.until_s - int(now_s) if device.guest else PASS_S
-        answer.set_cookie(
-            cookie_name(secure),
-            self.cookie(device),
-            max_age=age_s,
-            path="/",
-            httponly=True,
-            samesite="Strict",
-            secure=secure,
-        )
-        return answer
+        cookie = self._embedding.cookie(request, COOKIE, self.cookie(device), age_s)
+        return web.Response(status=204, headers={**PRIVATE, "Set-Cookie": cookie})
 
     async def run(self, retry_s: float = SAVE_RETRY_S) -> None:
         """Save the list after each change; retry until it succeeds."""
@@ -287,11 +279,3 @@ def _load(path: Path) -> list[Device]:
     except (OSError, ValueError, msgspec.DecodeError, RecursionError) as fault:
         log.warning(unreadable, path, fault)
     return devices
-
-
-def cookie_name(secure: bool) -> str:
-    """Return the cookie's name; over https one that plain-http pages cannot set.
-
-    See RFC 6265bis, 4.1.3.2.
-    """
-    return f"__Host-{COOKIE}" if secure else COOKIE

@@ -145,4 +145,4 @@ class DeviceRights(RecordingRights):
             self._devices.make_permanent(device, utc_s)
         if rights.grown_up:
             self._devices.note_use(device, utc_s)
-        return await self._devices.cookie_response(device, utc_s, request.secure)
+        return await self._devices.cookie_response(device, utc_s, request)

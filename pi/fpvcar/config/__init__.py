@@ -31,7 +31,7 @@ from fpvcar.config.motors import (
     Servo as Servo,
     ServoMotor as ServoMotor,
 )
-from fpvcar.config.network import Mqtt as Mqtt, Network as Network, Server as Server
+from fpvcar.config.network import Mqtt as Mqtt, Network as Network
 from fpvcar.config.schema import (
     Battery as Battery,
     Button as Button,
@@ -55,6 +55,7 @@ from fpvcar.config.schema import (
     Speeds as Speeds,
     View as View,
 )
+from fpvcar.config.server import Server as Server
 from fpvcar.config.servos import AimServo as AimServo
 from fpvcar.config.sensors import (
     Depth as Depth,

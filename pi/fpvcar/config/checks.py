@@ -24,6 +24,7 @@ from fpvcar.config.network import refuse_mqtt
 from fpvcar.config.pwm import refuse_kernel_pwm
 from fpvcar.config.schema import Battery, Button, Camera, Profile
 from fpvcar.config.sensors import Tfmini, Tof
+from fpvcar.config.server import refuse_server, server_warnings
 from fpvcar.config.servos import channels, refuse_servos
 
 BUTTON_COUNT = (3, 6)
@@ -51,6 +52,7 @@ def refuse_clashes(profile: Profile) -> None:
     refuse_esc(profile)
     refuse_servos(profile)
     refuse_kernel_pwm(profile)
+    refuse_server(profile.server)
     _refuse_shared_pins(profile)
     _refuse_held_up(profile.motors)
     _refuse_like_buttons(profile.buttons)
@@ -75,7 +77,7 @@ def warnings(profile: Profile) -> list[str]:
         for name, motor in profile.motors.named
         if isinstance(motor, L298n) and not L298N_LEAST_V <= low_v < high_v <= L298N_MOST_V
     ]
-    return [*jumper, *esc_warnings(profile)] + [
+    return [*jumper, *esc_warnings(profile), *server_warnings(profile.server)] + [
         f"{place} = {gpio}: GPIO 0 to 8 are pulled up until the program "
         "runs, so the motor may turn at the start; wire 10 kΩ from this input to "
         "ground, or use GPIO 9 to 27"

@@ -1,4 +1,4 @@
-"""Sections of a profile for the network: web server, Wi-Fi, MQTT."""
+"""Sections of a profile for the network: Wi-Fi, MQTT."""
 
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -8,21 +8,6 @@ from msgspec import Meta
 from fpvcar.config.base import ConfigError, Section
 
 MQTT_PORTS = {"mqtt": 1883, "mqtts": 8883}
-
-
-class Server(Section, frozen=True):
-    """Access limits of the web server. IP literals, localhost and `car.name` are always allowed."""
-
-    allowed_hosts: tuple[str, ...] = ()
-    """Further names and addresses of the car, also in its certificate, such as in a tunnel."""
-    max_viewers: Annotated[int, Meta(ge=1, le=1000)] = 50
-    """Sockets of each kind; clients with the right to drive have additional places."""
-    max_connections: Annotated[int, Meta(ge=16, le=4096)] = 256
-    """TCP connections in total; some 30 kB each, more with https."""
-    max_per_address: Annotated[int, Meta(ge=4, le=4096)] = 64
-    """TCP connections from one IPv4 address or one IPv6 /128; twice that from a /64."""
-    first_takes_wheel: bool = False
-    """Whether the first client with the right to drive gets the wheel without asking."""
 
 
 class Network(Section, frozen=True):

@@ -11,8 +11,9 @@ from msgspec import Meta
 
 from fpvcar.config.base import Gpio, Positive, PwmGpio, Section, Share, SoundDevice
 from fpvcar.config.motors import ChipStop, Motors, Pca9685, PwmStop
-from fpvcar.config.network import Mqtt, Network, Server
+from fpvcar.config.network import Mqtt, Network
 from fpvcar.config.sensors import Depth, Mounted, Sensors
+from fpvcar.config.server import Server
 from fpvcar.config.servos import AimServo, chip_turns_servos
 
 Colour = Literal["red", "yellow", "green", "blue", "purple", "white"]

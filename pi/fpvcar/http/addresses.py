@@ -15,7 +15,18 @@ HOST = re.compile(r"(\[(?P<address>[\w:.%-]+)\]|(?P<name>[\w.-]+))(:\d{1,5})?", 
 
 
 Way = Literal["near", "tunnel", "proxy"]
-FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
+PREFIX = "X-Forwarded-Prefix"
+"""Header that names the path below which a proxy serves the page: Traefik, and embedding.py."""
+FORWARDED_HOST = "X-Forwarded-Host"
+FORWARDED = (
+    "Forwarded",
+    "Via",
+    "X-Forwarded-For",
+    FORWARDED_HOST,
+    "X-Forwarded-Proto",
+    PREFIX,
+    "X-Real-IP",
+)
 """Headers that proxies add: RFC 7239, RFC 9110 (7.6.3), Caddy, nginx, Tailscale."""
 
 
@@ -115,12 +126,24 @@ def certifiable(host: str) -> bool:
     return bool(re.fullmatch(r"[\w-]{1,63}(\.[\w-]{1,63})*", host, re.A)) and len(host) < 254
 
 
-def origin_allowed(origin: str | None, host: str | None) -> bool:
-    """Return whether the Origin is a page of this server, or absent."""
+def origin_allowed(origin: str | None, *hosts: str | None) -> bool:
+    """Return whether the Origin is a page of this server at one of these hosts, or absent."""
     if origin is None:
         return True
-    pages = (f"{scheme}://{host}".lower() for scheme in ("http", "https"))
-    return bool(host) and origin.lower() in pages
+    pages = (f"{scheme}://{host}" for host in hosts if host for scheme in ("http", "https"))
+    return origin.lower() in map(str.lower, pages)
+
+
+def outer_host(
+    remote: str | None, headers: Mapping[str, str], car_name: str, extra: Iterable[str] = ()
+) -> str | None:
+    """Return the host that a proxy on this machine names, None without one.
+
+    Pages of another site can make a browser send the header; so it has to be a host of this car,
+    and is read in addition to Host, never in its place.
+    """
+    host = headers.get(FORWARDED_HOST)
+    return host if is_loopback(remote or "") and host_allowed(host, car_name, extra) else None
 
 
 def _hostname(host: str | None) -> str | None:

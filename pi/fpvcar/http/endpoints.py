@@ -5,7 +5,7 @@ Listener -> aiohttp's protocol -> the application's routes
 
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from fpvcar.http import addresses, certificates
+from fpvcar.http.embedding import ALONE, Embedding, Handler
 from fpvcar.http.limits import LogRateLimit, Places
 from fpvcar.http.listener import Listener
 from fpvcar.runtime import sd_notify
@@ -33,7 +34,6 @@ CROWDED_LOGS = (
 )
 """Logs to which any peer on the LAN can add lines at will."""
 log = logging.getLogger("fpvcar.run")
-Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Address(NamedTuple):
@@ -78,10 +78,12 @@ class Site:
         places: Places,
         address: Address,
         listening: Callable[[], None] = lambda: None,
+        embedding: Embedding = ALONE,
     ) -> None:
         """Create the site; `listening` is called once it accepts requests."""
         self._listening = listening
         self._application, self._places, self._address = application, places, address
+        self._embedding = embedding
 
     async def run(self) -> None:
         """Serve until cancelled.
@@ -101,7 +103,8 @@ class Site:
             logging.getLogger(name).addFilter(LogRateLimit())
         await runner.setup()
         assert runner.server is not None  # made by setup
-        runner.server.request_handler = expecting(runner.server.request_handler)
+        handler = self._embedding.around(runner.server.request_handler)
+        runner.server.request_handler = expecting(handler)
         listener = Listener(self._places, runner.server)
         host, port, tls = self._address
         try:

@@ -34,14 +34,14 @@ PAGE_TYPES = {
 }
 PACKED = ("text/html", "text/javascript", "text/css", "application/json")
 POLICY = "Content-Security-Policy"
+NO_FRAMES = "frame-ancestors 'none'"
 HEADERS = {
     "Cache-Control": "no-cache",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     POLICY: (
         "default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
-        "style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; "
-        "frame-ancestors 'none'"
+        f"style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; {NO_FRAMES}"
     ),
 }
 ERROR_PAGE = """\
@@ -58,7 +58,7 @@ main {{ font: 18px/1.5 system-ui, sans-serif; max-width: 36em; margin: 3em auto;
 padding: 0 1em }} a {{ color: inherit; display: inline-block; padding: 12px 16px; font-weight: 600;
 text-decoration: none; border: 1px solid var(--line); border-radius: 12px;
 background: var(--plate) }}</style>
-<main><h1>{title}</h1><p>{text}</p><a href="/">{first}</a></main>
+<main><h1>{title}</h1><p>{text}</p><a href="{start}">{first}</a></main>
 </html>
 """
 PLACE = re.compile(r'data-t="(\w+)">(?=<)')
@@ -71,10 +71,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 def refuse_foreign(request: web.Request, own_name: str, extra: Iterable[str] = ()) -> None:
     """Refuse a foreign Host (DNS rebinding) or Origin. Raises HTTPForbidden."""
-    host, origin = request.headers.get("Host"), request.headers.get("Origin")
-    if not addresses.host_allowed(host, own_name, extra):
+    host, origin, known = request.headers.get("Host"), request.headers.get("Origin"), tuple(extra)
+    if not addresses.host_allowed(host, own_name, known):
         raise refused(web.HTTPForbidden, FOREIGN_HOST(host=_shown(host), name=own_name))
-    if not addresses.origin_allowed(origin, host):
+    outer = addresses.outer_host(request.remote, request.headers, own_name, known)
+    if not addresses.origin_allowed(origin, host, outer):
         raise web.HTTPForbidden(
             text=f'Origin "{_shown(origin)}" refused: expected '
             f"{request.scheme}://{host}; open its own page.\n"
@@ -110,6 +111,7 @@ async def errors_as_pages(request: web.Request, handler: Handler) -> web.StreamR
             title=translated(language, TITLE),
             text=html.escape(text),
             first=translated(language, FIRST),
+            start="../" * (request.rel_url.raw_path.count("/") - 1) or "./",
         )
         fault.content_type = "text/html"
         fault.headers.update(HEADERS)

@@ -219,7 +219,7 @@ class Server:
         device = self._hub.authorization.claim(request.headers.get("X-Pass", ""))
         if device is None:
             raise web.HTTPForbidden(text="X-Pass refused: enter the code again.\n")
-        return await self._devices.cookie_response(device, time.time(), request.secure)
+        return await self._devices.cookie_response(device, time.time(), request)
 
     @answers(answer=dict[str, int])
     async def _ping(self, request: web.Request) -> web.Response:

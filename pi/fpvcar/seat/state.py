@@ -62,7 +62,7 @@ class CarState:
             width=profile.camera.width,
             height=profile.camera.height,
             fps=profile.camera.fps,
-            https_port=https_port,
+            https_port=0 if session.way == "proxy" else https_port,
             code_needed=not session.rights.drive,
             has_lights=bool(profile.lights.head),
             video=session.video,

@@ -31,6 +31,12 @@ def test_lan_greeting_has_address_qr_picture_and_codes(state: Path) -> None:
     assert "It records in /srv/drives" in said
 
 
+def test_greeting_of_a_car_behind_a_proxy_here_has_the_drive_code(state: Path) -> None:
+    assert "Drive code" not in greeting("127.0.0.1", 8080, "Plague")
+    codes = json.loads((state / "codes.json").read_text())
+    assert f"Drive code: {codes['drive']} " in greeting("127.0.0.1", 8080, "Plague", proxied=True)
+
+
 def test_greeting_with_a_certificate_has_the_https_address(state: Path) -> None:
     assert "https" not in greeting("0.0.0.0", 8080, "Plague")
     (state / certificates.CERTIFICATE).touch()

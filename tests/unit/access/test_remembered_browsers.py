@@ -57,10 +57,11 @@ def test_cookie_is_signed_by_the_car_and_expires(devices: Devices) -> None:
         (True, "fpvcar-pass=stale", False),
         (True, "", False),
         (False, "fpvcar-pass={mine}", True),
-        (False, "fpvcar-pass=stale; __Host-fpvcar-pass={mine}", False),
+        (False, "fpvcar-pass=stale; __Host-fpvcar-pass={mine}", True),  # a proxy ends TLS
+        (False, "__Host-fpvcar-pass=stale; __Secure-fpvcar-pass={mine}", True),  # below a path
     ],
 )
-def test_secure_cookie_comes_first_on_https(
+def test_secure_cookie_comes_first(
     secure: bool, cookies: str, known: bool, devices: Devices
 ) -> None:
     """A plain one may be old, or set by another page under the car's address."""

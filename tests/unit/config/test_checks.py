@@ -7,6 +7,7 @@ import pytest
 from testkit.profiles import minimal
 
 from fpvcar.config import ConfigError, profiles
+from fpvcar.config.checks import warnings
 from fpvcar.runtime.paths import HARDWARE
 
 
@@ -240,3 +241,50 @@ def test_range_stale_s_follows_the_guard_and_the_slowest_sensors(
 ) -> None:
     profile = profiles.parse(minimal(**more))
     assert profile.range_stale_s() == pytest.approx(stale_s)
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        ({"base_path": "car/"}, 'server.base_path = "car/": expected a path that begins and ends'),
+        ({"base_path": "/car"}, 'such as "/car/"'),
+        ({"base_path": ""}, "begins and ends"),
+        ({"base_path": "//"}, "begins and ends"),
+        ({"base_path": "/../"}, "begins and ends"),
+        ({"base_path": "/a/./b/"}, "begins and ends"),
+        ({"base_path": "/a;b/"}, "begins and ends"),
+        ({"base_path": "/c%61r/"}, "begins and ends"),
+        ({"base_path": "/a" * 9 + "/"}, "at most 8 parts"),
+        ({"base_path": "/api/"}, 'the car itself has "/api"; expected another path'),
+        ({"base_path": "/seat/car/"}, 'the car itself has "/seat"'),
+        ({"frame_ancestors": ["*"]}, 'server.frame_ancestors: "*" refused: expected the origin'),
+        ({"frame_ancestors": ["https://*.example.org"]}, 'without "*"'),
+        ({"frame_ancestors": ["https://home.example.org/"]}, '"/" at the end'),
+        ({"frame_ancestors": ["https://home.example.org/lovelace"]}, "refused"),
+        ({"frame_ancestors": ["home.example.org"]}, "http:// or https://"),
+        ({"frame_ancestors": ["https://home.example.org:0"]}, "refused"),
+        ({"frame_ancestors": ["https://home.example.org:65536"]}, "refused"),
+        ({"frame_ancestors": ["https://[fd00::1]"]}, "IPv4"),
+        ({"frame_ancestors": ["https://a.org; script-src *"]}, "refused"),
+        ({"frame_ancestors": ["https://a.org\n"]}, "refused"),
+        ({"frame_ancestors": ["null"]}, "refused"),
+        ({"frame_ancestors": [f"https://a{i}.org" for i in range(17)]}, "expected 16 at most"),
+    ],
+)
+def test_path_and_frames_of_no_page_are_refused(server: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as fault:
+        profiles.parse(minimal(server=server))
+    assert words in str(fault.value)
+
+
+@pytest.mark.parametrize("path", ["/", "/car/", "/cars/My-Car_2.0~/", "/..a/"])
+def test_path_below_a_proxy_is_accepted(path: str) -> None:
+    assert profiles.parse(minimal(server={"base_path": path})).server.base_path == path
+
+
+def test_frames_without_https_are_warned_of() -> None:
+    origins = ["https://home.example.org:8123", "HTTP://ha.local:8123", "https://10.0.0.2"]
+    profile = profiles.parse(minimal(server={"frame_ancestors": origins}))
+    assert profile.server.frame_ancestors == tuple(origins)
+    (warning,) = warnings(profile)
+    assert '"HTTP://ha.local:8123" is without https' in warning and "needs the code" in warning

@@ -92,6 +92,33 @@ def test_origin_must_be_the_page_itself(
     assert addresses.origin_allowed(origin, host) is allowed
 
 
+def test_page_may_be_at_the_host_of_a_proxy() -> None:
+    allowed = addresses.origin_allowed
+    assert allowed("https://my.lan", "127.0.0.1:8080", "my.lan")
+    assert allowed("http://127.0.0.1:8080", "127.0.0.1:8080", None)
+    assert not allowed("https://my.lan", "127.0.0.1:8080", None)
+    assert not allowed("https://my.lan:8123", "127.0.0.1:8080", "my.lan")
+
+
+@pytest.mark.parametrize(
+    ("remote", "host", "outer"),
+    [
+        ("127.0.0.1", "my.lan", "my.lan"),
+        ("::1", "my.lan:8443", "my.lan:8443"),
+        ("10.0.0.9", "my.lan", None),
+        ("127.0.0.1", "evil.example", None),
+        ("127.0.0.1", "my.lan, evil.example", None),
+        ("127.0.0.1", None, None),
+        (None, "my.lan", None),
+    ],
+)
+def test_host_of_a_proxy_is_believed_on_this_machine(
+    remote: str | None, host: str | None, outer: str | None
+) -> None:
+    headers = {"X-Forwarded-Host": host} if host else {}
+    assert addresses.outer_host(remote, headers, "Plague", ["my.lan"]) == outer
+
+
 class Routed(socket.socket):
     """Probe that the routing table sends out of the LAN's own address."""
 

@@ -196,13 +196,11 @@ test('refused sockets are known as such only while the car answers', () => {
 });
 
 test('part of the way that fails is named', () => {
-  const seen = {refused: true, status: 0, secure: false, path: '/'};
+  const seen = {refused: true, status: 0, secure: false};
   assert.equal(faultOf(seen), 'socket');
   assert.equal(faultOf({...seen, secure: true}), 'secure');
-  assert.equal(faultOf({...seen, secure: true, path: '/car/'}), 'path');
-  assert.equal(faultOf({...seen, refused: false, status: 404, path: '/index.html'}), 'status');
-  assert.equal(faultOf({...seen, refused: false, path: '/car/'}), '', 'still connecting');
-  assert.equal(faultOf({...seen, refused: false}), '');
+  assert.equal(faultOf({...seen, refused: false, status: 404}), 'status');
+  assert.equal(faultOf({...seen, refused: false}), '', 'still connecting');
 });
 
 test('parked link stays closed until it is woken', () => {

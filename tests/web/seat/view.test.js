@@ -49,14 +49,14 @@ test('page shows one situation at a time, the worst first', () => {
 });
 
 test('card names the part of the way that fails, before and after the first link', () => {
-  Object.assign(globalThis, {location: {hostname: 'car.local', pathname: '/car/'}});
+  Object.assign(globalThis, {location: {hostname: 'car.local'}});
   const words = (/** @type {Record<string, unknown>} */ more) => sentence(situationOf(page(more)));
   const link = {kind: 'probing'};
   assert.match(words({state: null})?.text ?? '', /^Looking for the car\./);
   const refused = words({state: null, linkFault: 'secure'});
   assert.deepEqual([refused?.tone, refused?.title], ['warn', 'No live link']);
   assert.match(refused?.text ?? '', /over https, .* http:\/\/car\.local,/);
-  assert.match(words({link, linkFault: 'path'})?.text ?? '', /^The car stops by itself\. The car does not work below \/car\/\./);
+  assert.match(words({link, linkFault: 'secure'})?.text ?? '', /^The car stops by itself\. The car answers, but/);
   assert.match(words({link, linkFault: 'socket', state: watching})?.text ?? '', /WebSockets.* STOP will be sent/);
   assert.match(words({state: null, stopWaits: true, linkFault: 'status'})?.text ?? '', /^The car has not answered your STOP.*proxy/);
 });

@@ -4,7 +4,7 @@
  */
 
 import {fill, said, t} from '../../lang/words.js';
-import {button, byId, make, setAttr, setText, show} from '../../lib/dom.js';
+import {button, byId, downloads, make, setAttr, setText, show} from '../../lib/dom.js';
 import {EXPORT_STRINGS as SAYS} from './export-strings.js';
 import {STRINGS} from '../strings.js';
 
@@ -182,8 +182,7 @@ export class Exports {
   /** Hands it to the browser's downloads. @param {Export} now */
   download({id, name}) {
     const link = document.createElement('a');
-    link.href = this.api.exportFile(id);
-    link.download = name;
+    downloads(link, this.api.exportFile(id), name);
     link.click();
   }
 

@@ -2,7 +2,7 @@
 
 import {t} from '../../lang/words.js';
 import {CameraDirection} from '../../lib/camera_direction.js';
-import {button, byId, input, make, setAttr, setText, show} from '../../lib/dom.js';
+import {button, byId, downloads, input, make, setAttr, setText, show} from '../../lib/dom.js';
 import {API} from '../api.js';
 import {isAway, marksOf} from '../drives.js';
 import {Exports} from './exports.js';
@@ -179,8 +179,7 @@ export class Viewer {
         more.push(t.recordings.openFile);
       } else {
         const link = document.createElement('a');
-        link.href = API.file(part.name);
-        link.download = part.name;
+        downloads(link, API.file(part.name), part.name);
         link.textContent = part.name;
         link.setAttribute('aria-label', STRINGS.download(part.name));
         row.append(link, foxglove(part.name));

@@ -48,11 +48,14 @@ export class App {
   }
 }
 
-/** Has the offline page held where the browser allows it: https that it trusts, loopback. */
+/**
+ * Has the offline page held where the browser allows it: https that it trusts, loopback. Not in a frame
+ * of another site: the worker's requests would have no cookie there.
+ */
 async function keepOfflinePage() {
-  if (!isSecureContext || !('serviceWorker' in navigator)) return;
+  if (self !== top || !isSecureContext || !('serviceWorker' in navigator)) return;
   try {
-    await navigator.serviceWorker.register(`/offline-worker.js?language=${LANGUAGE}`);
+    await navigator.serviceWorker.register(`offline-worker.js?language=${LANGUAGE}`);
   } catch {
     // Its certificate was waved through by hand, or storage is off: the page works without.
   }

@@ -16,7 +16,7 @@ import {Refused, askJson} from '../../lib/http.js';
 /** The car's report. Throws an Error with the car's message. @returns {Promise<Report>} */
 async function ask() {
   try {
-    return await askJson('/api/doctor', {method: 'POST'});
+    return await askJson('api/doctor', {method: 'POST'});
   } catch (fault) {
     throw fault instanceof Refused ? fault : new Error(t.carSilent);
   }

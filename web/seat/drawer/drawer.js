@@ -383,7 +383,7 @@ export class Drawer {
       depth.onerror = () => show(depth, false);
       drawing('minute').parentElement?.after(depth);
     }
-    this.depth.src = `/api/depth.png?${Math.round(performance.now())}`;
+    this.depth.src = `api/depth.png?${Math.round(performance.now())}`;
   }
 
   /** Rows about the car's battery and computer. @param {State} state @returns {[string, string][]} */

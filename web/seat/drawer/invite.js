@@ -18,7 +18,7 @@ const spoken = (minutes) =>
 /** The car's answer. Throws an Error with its words. @param {string} minutes @returns {Promise<Invitation>} */
 async function ask(minutes) {
   try {
-    return await askJson(`/api/invitations?minutes=${minutes}`, {method: 'POST'});
+    return await askJson(`api/invitations?minutes=${minutes}`, {method: 'POST'});
   } catch (fault) {
     throw fault instanceof Refused ? fault : new Error(t.carSilent);
   }

@@ -148,7 +148,7 @@ export class PictureSettings {
   /** Asks the car how its picture is set, and shows it. */
   async load() {
     try {
-      this.render(await askJson('/api/picture'));
+      this.render(await askJson('api/picture'));
     } catch {
       this.fields.replaceChildren(make('p', t.pictureSettings.silent));
       show(this.hint, false);

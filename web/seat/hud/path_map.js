@@ -113,7 +113,7 @@ export class PathMap {
 
   /** Asks the car for its figures; without an answer the map is not to scale. */
   async load() {
-    const answer = await fetch('/api/motion').catch(() => null);
+    const answer = await fetch('api/motion').catch(() => null);
     if (answer?.ok) this.path = new Path(/** @type {Motion} */ (await answer.json()));
     setText(byId('path-scale'), this.path.motion.circle_m === null ? t.path.notToScale : t.path.toScale);
   }

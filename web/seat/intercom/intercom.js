@@ -144,7 +144,7 @@ export class Intercom {
 
   connect() {
     if (this.socket || (!this.push && !this.listening)) return;
-    const socket = this.socket = new WebSocket(address('/ws/intercom'));
+    const socket = this.socket = new WebSocket(address('ws/intercom'));
     socket.binaryType = 'arraybuffer';
     socket.onopen = () => {
       socket.send(encode({kind: 'hello', v: VERSION, client: this.link.client}));

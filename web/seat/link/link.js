@@ -71,8 +71,7 @@ export class Link {
 
   /** The part that fails while something answers at the car's address; '' if none is known. */
   get fault() {
-    const {pathname: path, protocol} = location;
-    return faultOf({refused: this.policy.refused, status: this.probeStatus, secure: protocol === 'https:', path});
+    return faultOf({refused: this.policy.refused, status: this.probeStatus, secure: location.protocol === 'https:'});
   }
 
   start() {
@@ -169,9 +168,9 @@ export class Link {
     const abort = new AbortController();
     this.probes.set(id, abort);
     try {
-      const answer = await fetch('/api/ping', {cache: 'no-store', signal: abort.signal});
+      const answer = await fetch('api/ping', {cache: 'no-store', signal: abort.signal});
       this.probeStatus = answer.ok ? 0 : answer.status;
-      if (!answer.ok) throw new TypeError(`/api/ping: ${answer.status}`);
+      if (!answer.ok) throw new TypeError(`api/ping: ${answer.status}`);
       this.act(this.policy.answered(id, performance.now()));
     } catch (fault) {
       // AbortError: cancelled by us; TypeError: no answer. Both are as expected.
@@ -183,7 +182,7 @@ export class Link {
   }
 
   open() {
-    const socket = new WebSocket(address('/ws/drive'));
+    const socket = new WebSocket(address('ws/drive'));
     this.drive = socket;
     socket.onopen = () => {
       if (this.drive !== socket) return;
@@ -211,7 +210,7 @@ export class Link {
   /** After /ws/drive: Chromium connects one socket a host at a time. */
   openVideo() {
     this.closeVideo();
-    const socket = new WebSocket(address(`/ws/video?id=${this.videoId}`));
+    const socket = new WebSocket(address(`ws/video?id=${this.videoId}`));
     socket.binaryType = 'arraybuffer';
     this.video = socket;
     this.frameMs = performance.now();
@@ -304,14 +303,13 @@ export class Link {
 }
 
 /**
- * The part of the way that fails: a page below a path, a browser that refuses sockets of https, a
- * proxy that passes none, a proxy that answers itself. Pure.
- * @param {{refused: boolean, status: number, secure: boolean, path: string}} seen
+ * The part of the way that fails: a browser that refuses sockets of https, a proxy that passes none,
+ * a proxy that answers itself. Pure.
+ * @param {{refused: boolean, status: number, secure: boolean}} seen
  * @returns {import('../types.js').LinkFault}
  */
-export function faultOf({refused, status, secure, path}) {
+export function faultOf({refused, status, secure}) {
   if (!refused && status === 0) return '';
-  if (!['/', '/index.html'].includes(path)) return 'path';
   return status !== 0 ? 'status' : secure ? 'secure' : 'socket';
 }
 
@@ -326,7 +324,7 @@ function readOrNull(text) {
   }
 }
 
-/** @param {string} path */
+/** The URL of a socket; like the page itself, it may be below a path of a proxy. @param {string} path */
 export function address(path) {
   return new URL(path, location.href.replace(/^http/, 'ws')).href;
 }

@@ -44,7 +44,7 @@ export class RedundantLink {
   /** @param {number} nowMs */
   open(nowMs) {
     this.openedMs = nowMs;
-    const socket = new WebSocket(address('/ws/copies'));
+    const socket = new WebSocket(address('ws/copies'));
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
     socket.onopen = () => {
