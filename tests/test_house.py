@@ -111,7 +111,7 @@ def test_run_and_wheels_import_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("module", "most"),
     [
-        ("fpvcar.app, fpvcar.buttons.socket, fpvcar.doctor.api, fpvcar.wifi.api", 532),
+        ("fpvcar.app, fpvcar.buttons.socket, fpvcar.doctor.api, fpvcar.wifi.api", 538),
         ("fpvcar.wheels.__main__", 147),
         ("fpvcar.devices.guardian", 72),
     ],

@@ -88,9 +88,10 @@ def pins_of(
             raise
         _report(f"{fault}; stopping only the pins that `wheels` uses")
     else:
-        gpios.update(loaded.stop_pins())
-        chips.update(loaded.stop_chips())
-        pwm.update(loaded.stop_pwm())
+        stops = backends.stops(loaded)
+        gpios.update(stops[0])
+        chips.update(stops[1])
+        pwm.update(stops[2])
     return sorted(gpios), sorted(chips), sorted(pwm)
 
 

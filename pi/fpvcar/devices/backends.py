@@ -358,6 +358,18 @@ def pin_release(profile: Profile) -> Callable[[], str]:
     return free if daemons and profile.pins.host in LOOPBACK else lambda: ""
 
 
+def stops(profile: Profile) -> tuple[Sequence[int], Sequence[ChipStop], Sequence[PwmStop]]:
+    """Return everything that a stop past all processes needs: pins, chips and PWM, and the pulses
+    that pigpiod gives to an ESC."""
+    from fpvcar.devices.linux.pins_off import DAEMON
+
+    pins, chips, pwm = profile.stops()
+    daemons = pins_backend(profile) == "pigpio" and profile.pins.host in LOOPBACK
+    if daemons and (esc := profile.motors.esc) and not profile.motors.on_hat:
+        pwm = (*pwm, (esc.output, f"{DAEMON}{profile.pins.port}", round(esc.neutral_us)))
+    return pins, chips, pwm
+
+
 async def motors_proven_off(profile: Profile) -> bool:
     """Return True if the motors' dead man has certainly switched them off.
 

@@ -31,7 +31,7 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
     wheels = Wheels(profile, MotorAccess(profile, runtime, own_pins))
     servos = ServoThread(profile) if profile.servos else None
     with Service(wheels, runtime, time.monotonic_ns, servos) as service:
-        write_pins(runtime, *profile.stops())
+        write_pins(runtime, *backends.stops(profile))
         service.run()
     return 0
 

@@ -149,7 +149,7 @@ def turn(
             )
         own_pins = runtimes[0] == Path("/") / raspberry_pi_os.RUNTIME
         wheels = Wheels(profile, MotorAccess(profile, runtimes[0], own_pins))
-        write_pins(runtimes[0], *profile.stops())
+        write_pins(runtimes[0], *backends.stops(profile))
         try:
             wheels.tick(time.monotonic_ns())
             for index, name in enumerate(profile.motors.names):

@@ -3,19 +3,22 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pigpio
 import pytest
 from testkit.pins.fake_pins import FakePins
 from testkit.pins.hat import ADDRESS, hat
+from testkit.pins.pigpio_clients import stop
 from testkit.pins.wheels import Chip
 from testkit.stops.pulses import PulseTrace, stop_faults
 
 from fpvbench.kernel_pwm import FakePwm
 from fpvcar.config import profiles
+from fpvcar.devices import backends
 from fpvcar.devices import pins as pins_module
 from fpvcar.devices.chips import pca9685
 from fpvcar.devices.i2c import I2cError, Open
@@ -318,3 +321,51 @@ def test_doctor_turns_an_armed_esc_both_ways_and_leaves_it_silent(tmp_path: Path
     first = next(pulses for pulses in trace.all if pulses.us > 1540.0)
     neutral = next(pulses for pulses in trace.all if pulses.us == NEUTRAL_US)
     assert (first.first_ns - neutral.first_ns) / 1e9 >= 1.0, "throttle before it was armed"
+
+
+def turning(chip: Chip) -> tuple[str, ...]:
+    """Let pigpiod send throttle, as a `wheels` does that is killed; return the helper's words."""
+    client = pigpio.pi("127.0.0.1", chip.port)
+    assert client.set_servo_pulsewidth(18, 1700) == 0
+    stop(client)
+    lines = (*ON_PIGPIOD, f"pins.port = {chip.port}")
+    profile = profiles.load(paths.HARDWARE / "rc-esc.toml", lines)
+    return tuple(words_of(*backends.stops(profile)))
+
+
+def test_helper_lets_pigpiod_hold_neutral_before_the_pin_is_an_input(tmp_path: Path) -> None:
+    with Chip(tmp_path) as chip:
+        words = turning(chip)
+        assert f"pwm-18:pigpiod@{chip.port}:1500" in words and "18" in words
+        (tmp_path / "motor-pins").write_text(" ".join(words))
+        helper = subprocess.Popen(
+            [sys.executable, "-IS", pins_off.__file__],
+            env={"RUNTIME_DIRECTORY": str(tmp_path)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        trace = watch_until_ended(chip, helper)
+        said = helper.communicate()[1]
+    assert trace.widths == [1700.0, NEUTRAL_US, 0.0]
+    assert stop_faults(trace.all, NEUTRAL_US) == []
+    assert "off: PWM of GPIO 18" in said and "sudo reboot" not in said
+
+
+@pytest.mark.parametrize("fault", [Chip.kill_pigpiod, Chip.stop_pigpiod])
+def test_helper_waits_for_no_pigpiod_that_is_gone_or_hangs(
+    tmp_path: Path,
+    fault: Callable[[Chip], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    freed: list[int] = []
+    monkeypatch.setattr(pins_off, "let_go", freed.extend)
+    with Chip(tmp_path) as chip:
+        stops = pins_off.parse(" ".join(turning(chip)))
+        fault(chip)
+        begun_s = time.monotonic()
+        assert pins_off.stop(*stops) == 0
+        took_s = time.monotonic() - begun_s
+    assert freed.count(18) == 1, "the last resort: the line is low"
+    assert took_s < 10 * pins_off.ANSWER_S
+    assert "PWM of GPIO 18: " in capfd.readouterr().err

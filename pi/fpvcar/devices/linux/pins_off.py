@@ -7,6 +7,7 @@
         --> /sys/class/pwm: the kernel's PWM of a pin, named as "pwm-12:auto", is disabled
     of an ESC, "pwm-18:auto:1500" or "i2c-1:0x40:0:1500": neutral pulses of 1500 us (on channel 0)
         first, because silence does not stop it; then none, from the end of a pulse on
+    of an ESC on pigpiod, "pwm-18:pigpiod@8888:1500": the same by the daemon, unless it is gone
     of a servo, "pwm-13:auto:0" or "i2c-1:0x40:0:0": none, from the end of a pulse on
     request to the helper --> connection (sd_listen_fds(3)): "812", the `wheels` that is mute
 
@@ -17,8 +18,7 @@ become inputs. In doubt it switches them off.
 An input ignores all writes by DMA. A pin with the kernel's PWM becomes an input only if its
 PWM cannot be disabled: nothing but a reboot connects it to the PWM again. This is a separate
 program that uses the standard library only, because it must start within milliseconds when
-everything else hangs.
-/dev/gpiomem needs the group gpio, not root.
+everything else hangs. /dev/gpiomem needs the group gpio, not root.
 """
 
 from __future__ import annotations
@@ -40,16 +40,14 @@ if TYPE_CHECKING:
 
 DEVICE = "/dev/gpiomem"
 COMPATIBLE = "/sys/firmware/devicetree/base/compatible"
-PINS = "/run/fpvcar/motor-pins"
-HOLD = "motor-pins.lock"
+PINS, HOLD = "/run/fpvcar/motor-pins", "motor-pins.lock"
 REQUEST, REQUEST_MAX_B = 3, 32
 """Descriptor of a request (SD_LISTEN_FDS_START); other callers pass none."""
 FLOCK = "hhqqi4x"
 """struct flock, with 64-bit offsets as in Python: l_type, l_whence, l_start, l_len, l_pid."""
 NEWER = 75
 """Exit status if nothing was done; the unit then ends no process."""
-REGISTERS_B = 0x100
-GPIO_MAX = 53
+REGISTERS_B, GPIO_MAX = 0x100, 53
 I2C, CHIP = "/dev/i2c-{}", "i2c-"
 I2C_SLAVE_FORCE = 0x0706  # <linux/i2c-dev.h>
 ALL_LED_OFF = b"\xfd\x10"
@@ -58,6 +56,7 @@ MODE1, LED0, PRE_SCALE = 0x00, 0x06, 0xFE
 RESTART, AUTO_INCREMENT, SLEEP, FULL_OFF = 0x80, 0x20, 0x10, 0x10
 CLOCK_MHZ = 25
 PWM, PWM_CLASS, AUTO = "pwm-", "/sys/class/pwm", "auto"
+DAEMON, SERVO, ANSWER_S = "pigpiod@", 8, 0.1
 PWM_DEVICES = ("2020c000.pwm", "3f20c000.pwm", "fe20c000.pwm", "1f00098000.pwm")
 """PWM of the header: Zero and 1, 2 and 3, 4, 5. The number of its pwmchip is not stable
 (raspberrypi/linux, issue 6818), and other chips belong to a fan or to audio."""
@@ -66,19 +65,15 @@ PWM_CHANNELS = {12: (0, 0), 13: (1, 1), 18: (0, 2), 19: (1, 3)}
 
 GPFSEL = 0x00 // 4
 """Function select: three bits per pin, ten pins per register; 0 is an input."""
-GPPUD, GPPUDCLK = 0x94 // 4, 0x98 // 4
+GPPUD, GPPUDCLK, GPPUD_DOWN = 0x94 // 4, 0x98 // 4, 1
 """BCM2835 to 2837: a pull, then the pins it applies to; 150 cycles between."""
-GPPUD_DOWN = 1
-PUP_PDN = 0xE4 // 4
+PUP_PDN, PUP_PDN_DOWN = 0xE4 // 4, 2
 """BCM2711: two bits per pin, sixteen pins per register."""
-PUP_PDN_DOWN = 2
 SETTLE_S = 10e-6
 """150 cycles of the slowest core clock, 19.2 MHz, are 8 us."""
-HOLD_S, CYCLE_S = 0.1, 0.025
+HOLD_S, CYCLE_S, TRIES = 0.1, 0.025, 3
 """Time of neutral pulses before an ESC gets none: more than three periods, after the one under
 way; and a period, for the last pulse to end."""
-TRIES = 3
-"""A running daemon may write a function register between our read and our write."""
 
 
 def main(pins_file: str = PINS, request: bytes = b"") -> int:
@@ -90,19 +85,15 @@ def main(pins_file: str = PINS, request: bytes = b"") -> int:
         return NEWER
     try:
         with open(pins_file) as file:
-            text = file.read()
+            stops = parse(file.read())
     except FileNotFoundError:
         print(f"pins-off: {pins_file}: not there, so no pin was taken", file=sys.stderr)
         return 0
     except OSError as fault:
-        print(f"pins-off: {fault}; it needs the group fpvcar", file=sys.stderr)
+        group = "; it needs the group fpvcar" if fault.errno else ""  # else not parsed
+        print(f"pins-off: {fault}{group}", file=sys.stderr)
         return 1
-    try:
-        pins, chips, pwm = parse(text)
-    except OSError as fault:
-        print(f"pins-off: {fault}", file=sys.stderr)
-        return 1
-    return stop(pins, chips, pwm)
+    return stop(*stops)
 
 
 def newer_holder(request: bytes, lock: str) -> int:
@@ -143,12 +134,13 @@ def stop(pins: Sequence[int], chips: Iterable[ChipStop], pwm: Iterable[PwmStop] 
             pwm_off(gpio, device, *esc)
             print(f"pins-off: off: PWM of GPIO {gpio}", file=sys.stderr)
         except OSError as fault:
-            failed = 1
-            pins.append(gpio)
-            print(
-                f"pins-off: PWM of GPIO {gpio}: {fault}; it has no PWM until the next sudo reboot",
-                file=sys.stderr,
-            )
+            print(f"pins-off: PWM of GPIO {gpio}: {fault}", file=sys.stderr)
+            if not device.startswith(DAEMON):  # a pin of the daemon becomes an input anyway
+                failed = 1
+                pins.append(gpio)
+                print(
+                    f"pins-off: GPIO {gpio} has no PWM until the next sudo reboot", file=sys.stderr
+                )
     for bus, address, *esc in chips:
         try:
             hat_off(bus, address, *esc)
@@ -235,12 +227,26 @@ def _soft_pwm(folder: str) -> int | None:
 
 def pwm_off(gpio: int, device: str, neutral_us: int | None = None) -> None:
     """Switch the PWM of a pin off, of an ESC or a servo (0) by `end_pulses`. Raises OSError."""
+    if device.startswith(DAEMON):
+        return daemon_off(gpio, int(device.removeprefix(DAEMON)), neutral_us or 0)
     chip, channel = find_pwm(gpio, device)
     folder = f"{chip}/pwm{channel}"
     if os.path.isdir(folder):  # otherwise not exported: no program has switched it on
         if neutral_us is not None:
             end_pulses(folder, neutral_us)
         disable(folder)
+
+
+def daemon_off(gpio: int, port: int, neutral_us: int) -> None:
+    """Let pigpiod hold an ESC at neutral for HOLD_S, and end its pulses. Commands and answers
+    have 16 bytes (pigpio, command.h: cmdCmd_t). Raises OSError, soon if the daemon hangs."""
+    import socket  # takes milliseconds, and few cars need it
+
+    with socket.create_connection(("127.0.0.1", port), ANSWER_S) as daemon:
+        for pulse_us, wait_s in ((neutral_us, HOLD_S), (0, CYCLE_S)):
+            daemon.sendall(struct.pack("<4I", SERVO, gpio, pulse_us, 0))
+            daemon.recv(16)
+            time.sleep(wait_s)
 
 
 def end_pulses(folder: str, neutral_us: int) -> None:
@@ -343,11 +349,10 @@ def let_go(pins: Sequence[int]) -> None:
             write(registers, pins, new_pulls)
 
 
-def write(registers: memoryview[int], pins: Iterable[int], has_new_pulls: bool) -> None:
+def write(registers: memoryview[int], pins: Sequence[int], has_new_pulls: bool) -> None:
     """Write inputs first, then pulls, to the 32-bit registers of the GPIO block.
     `has_new_pulls`: use the BCM2711's pull registers. Raises OSError."""
-    pins = list(pins)
-    for _ in range(TRIES):
+    for _ in range(TRIES):  # a daemon may write a register between our read and our write
         for gpio in pins:
             registers[GPFSEL + gpio // 10] &= ~(7 << gpio % 10 * 3)
         still_driven = [g for g in pins if registers[GPFSEL + g // 10] >> g % 10 * 3 & 7]
@@ -363,14 +368,13 @@ def write(registers: memoryview[int], pins: Iterable[int], has_new_pulls: bool) 
         raise OSError(f"GPIO {still_driven}: no input after {TRIES} tries; stop its daemon")
 
 
-def _pull_down_by_clock(registers: memoryview[int], pins: list[int]) -> None:
+def _pull_down_by_clock(registers: memoryview[int], pins: Sequence[int]) -> None:
     registers[GPPUD] = GPPUD_DOWN
     time.sleep(SETTLE_S)
     for bank in (0, 1):
         registers[GPPUDCLK + bank] = sum(1 << gpio % 32 for gpio in set(pins) if gpio // 32 == bank)
     time.sleep(SETTLE_S)
-    registers[GPPUD] = 0
-    registers[GPPUDCLK] = registers[GPPUDCLK + 1] = 0
+    registers[GPPUD] = registers[GPPUDCLK] = registers[GPPUDCLK + 1] = 0
 
 
 def _has_new_pulls() -> bool:
@@ -385,10 +389,9 @@ def _has_new_pulls() -> bool:
         return True
     if chips & {"bcm2835", "bcm2836", "bcm2837"}:
         return False
-    names_found = ", ".join(sorted(chips)) or "no chip of a Raspberry Pi"
     raise OSError(
-        f"{names_found}: supported are bcm2835 to bcm2837 and bcm2711 (Pi Zero to 4); "
-        "on others the kernel releases the pins (strict_gpiod)"
+        f"{', '.join(sorted(chips)) or 'no chip of a Raspberry Pi'}: supported are bcm2835 to bcm2837 "
+        "and bcm2711 (Pi Zero to 4); on others the kernel releases the pins (strict_gpiod)"
     )
 
 
