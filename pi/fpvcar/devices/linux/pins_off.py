@@ -390,8 +390,8 @@ def _has_new_pulls() -> bool:
     if chips & {"bcm2835", "bcm2836", "bcm2837"}:
         return False
     raise OSError(
-        f"{', '.join(sorted(chips)) or 'no chip of a Raspberry Pi'}: supported are bcm2835 to bcm2837 "
-        "and bcm2711 (Pi Zero to 4); on others the kernel releases the pins (strict_gpiod)"
+        f"{', '.join(sorted(chips)) or 'no chip of a Raspberry Pi'}: supported are bcm2835 to "
+        "bcm2837 and bcm2711 (Pi Zero to 4); on others the kernel releases the pins (strict_gpiod)"
     )
 
 
