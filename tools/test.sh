@@ -48,14 +48,14 @@ try() { # NAME COMMAND..: run a part; the others run if it fails
 }
 
 start() { # NAME COMMAND..: run a part beside others; `finish` prints its output
-    part "$@" >"$results/beside" 2>&1 </dev/null &
+    part "$@" >"$results/started" 2>&1 </dev/null &
     beside=$! name=$1
 }
 
 finish() {
     wait "$beside" || failed+=("$name")
     beside=''
-    cat "$results/beside"
+    cat "$results/started"
 }
 
 deciding() { # MARKS

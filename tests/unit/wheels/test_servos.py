@@ -71,15 +71,18 @@ def test_servos_turn_within_speed_and_limits_and_centre_on_stop_as_set(
         until(lambda: angles(rig) == [None, None], START_S, "pulses after the end of wheels")
 
 
+def moves(client: Client) -> bool:
+    """Send a wish; return whether it was applied."""
+    client.send(0.0)
+    answer = client.send(0.3)
+    return answer is not None and answer.status == Status.APPLIED
+
+
 def test_hung_run_is_a_stop_for_servos(tmp_path: Path) -> None:
     with rig_of(tmp_path) as (rig, client):
         client.aim(70.0, 45.0)
         until(lambda: angles(rig) == [70, 45], START_S, "they do not turn")
-        for _ in range(20):  # a busy machine may be late
-            client.send(0.0)
-            answer = client.send(0.3)
-            if answer is not None and answer.status == Status.APPLIED:
-                break
+        until(lambda: moves(client), START_S, "it does not drive")  # a busy machine may be late
         until(lambda: angles(rig) == [70, 0], START_S, "tilt does not turn to its rest")
         client.aim(70.0, 45.0)  # a run that does not know of the stop yet
         time.sleep(0.3)
