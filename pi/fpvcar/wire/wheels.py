@@ -12,7 +12,7 @@ answer, 24 bytes:
 
     | version u8 | kind 2 u8 | status u8 | reason u8 | seq u32 | now, ns u64 | 0 u64 |
 
-pin fault, 2 bytes and JSON; empty while the pins work:
+pin fault, 2 bytes and JSON; empty while the pins work; kind 6 for servos that do not steer:
 
     | version u8 | kind 3 u8 | Text, at most 1200 bytes |
 
