@@ -111,7 +111,8 @@ class DatasetsApi:
 
     async def _answer(self) -> Datasets:
         job = self._job
-        busy = job.dataset.name if job and job.active else ""
+        own = msgspec.structs.replace(job.dataset) if job else None  # it may end meanwhile
+        busy = own.name if own and job and job.active else ""
 
         def listed() -> Datasets:
             install = {kind: libraries.to_install(kind) for kind in libraries.NEEDED}
@@ -123,8 +124,8 @@ class DatasetsApi:
             )
 
         answer = await self._downloads.in_thread(answering(listed))
-        if job is not None:
-            answer.datasets = _with(answer.datasets, job.dataset)
+        if own is not None:
+            answer.datasets = _with(answer.datasets, own)
         return answer
 
     def _free(self) -> int:
