@@ -45,18 +45,22 @@ static int expect(struct rdma_cm_id *id, enum rdma_cm_event_type expected, int64
 {
     struct pollfd polled = {id->channel->fd, POLLIN, 0};
     struct rdma_cm_event *event;
+    const char *mute = "no answer in time: is that host up, and the way to it?";
     while (rdma_get_cm_event(id->channel, &event) < 0) {
         if (errno != EAGAIN && errno != EINTR)
             return fault(error, "rdma_get_cm_event: %m");
         if (signals_wait(&polled, 1, end_ms, error) <= 0)
-            return fault(error, "no answer in time: is that host up, and the way to it?");
+            return fault(error, "%s", mute);
     }
     enum rdma_cm_event_type got = event->event;
+    int status = event->status;
     rdma_ack_cm_event(event);
     if (got == expected)
         return 0;
     const char *why = rdma_event_str(got);
-    if (got == RDMA_CM_EVENT_ADDR_ERROR || got == RDMA_CM_EVENT_ROUTE_ERROR)
+    if (status == -ETIMEDOUT) /* the kernel's own timer was first */
+        why = mute;
+    else if (got == RDMA_CM_EVENT_ADDR_ERROR || got == RDMA_CM_EVENT_ROUTE_ERROR)
         why = "no route to it by an RDMA device";
     else if (got == RDMA_CM_EVENT_REJECTED)
         why = "refused: is rdrecv running there, with RDMA, on this port?";

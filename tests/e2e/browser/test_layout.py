@@ -29,8 +29,10 @@ def seat(
 
 
 def settled(page: Page) -> list[str]:
-    """Return the faults once the page is laid out again, and again by its observers."""
+    """Return the faults once the page is laid out again, and again by its observers. Toasts are
+    removed: they go by themselves, and take no pushes."""
     found: list[str] = []
+    page.evaluate("document.getElementById('toasts').replaceChildren()")
     for _ in range(20):
         page.wait_for_timeout(100)
         if not (found := faults(page)):
@@ -84,8 +86,6 @@ def test_second_camera_intercom_and_servos_crowd_no_screen_in_any_language(
                 until(page, "document.querySelectorAll('.toast').length === 1")
             for width, height in EXTRAS[request.node.callspec.params["seat"]]:
                 page.set_viewport_size({"width": width, "height": height})
-                # a toast goes by itself, and takes no pushes
-                page.evaluate("document.getElementById('toasts').replaceChildren()")
                 found = settled(page)
                 hidden = [one for one in EXTRA_CONTROLS if not page.locator(one).is_visible()]
                 wrong[f"{name} {width}x{height}"] = [*found, *hidden]
