@@ -70,6 +70,7 @@ KERNEL = (
     "pins.pwm = [18, 13]",
     "motors.drive.signal = 18",
     "motors.steer.signal = 13",
+    "servos.pan.signal = 27",
 )
 HAT = (
     *SERVOS,
