@@ -64,9 +64,8 @@ def decoded(frames: NumberedFrames) -> Iterator[tuple[int, Any]]:
     missing."""
     av: Any = importlib.import_module("av")
     decoder = av.CodecContext.create("h264", "r")
-    # Threads per frame hold many frames back. With those per slice, pixels have differed on a busy
-    # machine, once in some hundred datasets.
-    decoder.thread_count = 1
+    # Threads per slice only: those per frame hold many frames back.
+    decoder.thread_type = "SLICE"
     for number, frame in frames:
         packet = av.Packet(frame.unit)
         packet.pts = packet.dts = number
@@ -137,7 +136,6 @@ def sampled(path: Path, keys_only: bool) -> Iterator[Any]:
     av: Any = importlib.import_module("av")
     with av.open(str(path)) as file:
         stream = file.streams.video[0]
-        stream.codec_context.thread_count = 1
         spread = _spread(float(stream.duration * stream.time_base) / SAMPLES_MOST)
         if keys_only:  # of a hundred, not of all
             keys = (packet for packet in file.demux(stream) if packet.is_keyframe)
