@@ -161,20 +161,28 @@ def test_range_sensor_answers_a_trigger(bench: Emulator, pins: LinuxPins) -> Non
 def test_slow_call_to_the_bench_lengthens_no_trigger(
     pins: LinuxPins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow_s, write = 0.1, os.write
+    """On a clock of the test's own: a loaded machine may pause a process between two calls."""
+    slow_us, step_us, write = 100_000, 20, os.write
+    now_us = time.monotonic_ns() // 1000
+
+    def clock() -> int:
+        nonlocal now_us
+        now_us += step_us
+        return now_us
 
     def slow(*arguments: Any) -> int:
-        written = write(*arguments)
-        time.sleep(slow_s)
-        return written
+        nonlocal now_us
+        now_us += slow_us
+        return write(*arguments)
 
     pins.write(MOTOR, 0)
     pins.input_pull_down(WIRED)
     with contextlib.closing(pins.edges((WIRED,))) as edges:
+        monkeypatch.setattr(kernel, "_clock_us", clock)
         monkeypatch.setattr(os, "write", slow)
         pins.trigger(MOTOR, 10)
         rise, fall = collected(edges, 2)
-    assert 10 <= fall.tick_us - rise.tick_us < slow_s * 1e6
+    assert fall.tick_us - rise.tick_us == step_us
 
 
 def test_reported_edges_are_seen_only_as_reported(tmp_path: Path) -> None:
