@@ -192,7 +192,7 @@ class Freshness:
     """Age check for the wishes of one socket; time is passed in.
 
     Every State and Pong carries an unpredictable nonce, and a wish returns the newest one as
-    `seen`. It must have been sent on this socket at most `late_s` ago: wishes prepared in advance
+    `seen`. It must have been sent to this page at most `late_s` ago: wishes prepared in advance
     are rejected, regardless of the clock that the page claims.
 
     Honest pages get a finer measure: the transit time of a wish (receipt minus its own time) above
@@ -201,8 +201,8 @@ class Freshness:
     """
 
     WINDOW_S = 30.0
-    NONCES_MOST = 128
-    """Limit above the number sent in `late_s`: 50 states and 250 pongs a second at most."""
+    NONCES_MOST = 256
+    """Limit above the number sent in `late_s`: 50 states and twice 250 pongs a second at most."""
 
     def __init__(self, stale_s: float, late_s: float) -> None:
         self._stale_s, self._late_s = stale_s, late_s

@@ -148,7 +148,11 @@ class Hub:
 
     @handles(up.Ping, right=Right.ANYONE)
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
-        session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6), new_nonce()))
+        session.send(self.pong(ping))
+
+    def pong(self, ping: up.Ping) -> down.Pong:
+        """Return the answer to a ping, with a new nonce."""
+        return down.Pong(ping.seq, ping.t, int(self._clock_s() * 1e6), new_nonce())
 
     # --- state for all pages ---
 

@@ -1,10 +1,10 @@
 """/ws/copies: a redundant connection of the driver's page, used while packets are lost.
 
-    page -> hello, as on /ws/drive; then a copy of each wish sent on /ws/drive
-    car  -> a copy of each unit sent on /ws/video (video_socket.Sender)
+    page -> hello, as on /ws/drive; then a copy of each wish and ping sent on /ws/drive
+    car  -> a copy of each unit sent on /ws/video (video_socket.Sender), and a pong for each ping
 
-The first arrival counts, and its duplicate is dropped: the page recognises pictures by their
-numbers, and the gate recognises wishes by theirs. Data stalled behind a lost packet on one
+The first arrival counts, and its duplicate is dropped: the page recognises pictures and pongs by
+their numbers, and the gate recognises wishes by theirs. Data stalled behind a lost packet on one
 connection arrives by the other. The connection is optional: without it the other two carry
 everything.
 """
@@ -32,7 +32,8 @@ from fpvcar.seat.hub import Hub
 from fpvcar.seat.sessions import Sessions
 from fpvcar.seat.video_link import Link
 from fpvcar.seat.video_socket import HEARTBEAT_S, Sender
-from fpvcar.wire import up
+from fpvcar.video.stream import TEXT, frame_head
+from fpvcar.wire import down, up
 from fpvcar.wire.down import Closing
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES, encode_downward
@@ -57,7 +58,7 @@ async def serve(
         link = Link(transport)
         sender.copy_to(link)
         try:
-            await _listen(ws, hub, session)
+            await _listen(ws, transport, hub, session)
         finally:
             sender.copy_no_more(link)
     except SessionClosed as reason:
@@ -95,8 +96,10 @@ async def hello(ws: web.WebSocketResponse, sessions: Sessions) -> Session:
     return session
 
 
-async def _listen(ws: web.WebSocketResponse, hub: Hub, session: Session) -> None:
-    """Read wishes until the browser disconnects.
+async def _listen(
+    ws: web.WebSocketResponse, transport: asyncio.Transport, hub: Hub, session: Session
+) -> None:
+    """Read wishes and pings until the browser disconnects.
 
     /ws/drive may reconnect meanwhile: the pictures continue, and wishes count for the page's
     new session. A wish counts only with a nonce that this session was sent. Wishes of the
@@ -120,13 +123,25 @@ async def _listen(ws: web.WebSocketResponse, hub: Hub, session: Session) -> None
             if message.type is WSMsgType.PING:
                 await ws.pong(message.data)
             elif message.type is not WSMsgType.PONG:
-                wish = _parsed(message.type, message.data)
-                if not isinstance(wish, up.Drive):
-                    raise SessionClosed("wishes only")
-                if current is not None and current.fresh.sent_us(wish.seen):
-                    hub.receive(current, wish)
+                said = _parsed(message.type, message.data)
+                if not isinstance(said, up.Drive | up.Ping):
+                    raise SessionClosed("wishes and pings only")
+                if current is None:
+                    continue
+                if isinstance(said, up.Ping):
+                    answer(transport, current, hub.pong(said))
+                elif current.fresh.sent_us(said.seen):
+                    hub.receive(current, said)
     finally:
         session.copies -= 1
+
+
+def answer(transport: asyncio.Transport, session: Session, pong: down.Pong) -> None:
+    """Send a pong; behind a full buffer it would be stale, and is dropped."""
+    if not transport.get_write_buffer_size():
+        text = encode_downward(pong).encode()
+        transport.write(frame_head(len(text), TEXT) + text)
+        session.sent(pong)
 
 
 def _parsed(kind: WSMsgType, data: str | bytes) -> up.Upward | None:

@@ -53,7 +53,7 @@ class Drive(Up, tag="drive", frozen=True):
     """Wish for throttle and steering. `t` is the browser's own clock in ms (any origin, per
     socket).
 
-    `seen` is `nonce` of the newest State or Pong on this socket. A wish without it, or with a nonce
+    `seen` is `nonce` of the newest State or Pong for this page. A wish without it, or with a nonce
     sent more than `late_ms` ago, moves nothing.
     """
 

@@ -1,16 +1,22 @@
 """Socket /ws/copies: the second connection of the page at the wheel, by a real server."""
 
+import asyncio
 import functools
 from collections.abc import AsyncIterator
 from typing import Any
+from unittest.mock import Mock
 
 import aiohttp
 import pytest
 from testkit.car import Car, Socket, closing
 from testkit.hub import until
 
+from fpvcar import config
+from fpvcar.access.codes import Rights
 from fpvcar.http.limits import RESERVED
 from fpvcar.seat import redundant_link
+from fpvcar.seat.drive_socket import Session
+from fpvcar.wire import down
 from fpvcar.wire.video import parse_video
 
 
@@ -124,7 +130,7 @@ async def test_copies_are_only_for_the_page_at_the_wheel(
     assert await reason(await page.copies()) == "/ws/video first"
 
 
-async def test_copies_take_only_wishes_at_a_limited_rate(page: Page) -> None:
+async def test_copies_take_only_wishes_and_pings_at_a_limited_rate(page: Page) -> None:
     await page.watches()
     for said in (
         {"kind": "hello", "v": 1, "client": "client-driver"},
@@ -133,15 +139,39 @@ async def test_copies_take_only_wishes_at_a_limited_rate(page: Page) -> None:
     ):
         copies = await page.copies()
         await copies.send_json(said)
-        assert await reason(copies) == "wishes only"
+        assert await reason(copies) == "wishes and pings only"
     copies = await page.copies()
     await copies.send_bytes(b"{}")
-    assert await reason(copies) == "wishes only"
+    assert await reason(copies) == "wishes and pings only"
     copies = await page.copies()
     for _ in range(300):
         await copies.send_json(page.wish(0.0))
     assert await reason(copies) == "more than 250 messages a second"
     assert page.control.decision.latches.hold is None
+
+
+async def test_ping_by_copies_is_answered_there_with_a_nonce_for_wishes(page: Page) -> None:
+    await page.watches()
+    copies = await page.copies()
+    await until(page.copied)
+    page.note_throttles()
+    await copies.send_json({"kind": "ping", "seq": 7, "t": 5.0})
+    pong = await copies.receive_json(timeout=20)
+    assert (pong["kind"], pong["seq"], pong["t"]) == ("pong", 7, 5.0)
+    await copies.send_json({**page.wish(0.5), "seen": pong["nonce"]})
+    await until(lambda: page.throttles)
+    assert page.throttles == [0.5]
+
+
+def test_pong_that_would_be_stale_is_dropped_and_its_nonce_is_void() -> None:
+    session = Session("10.0.0.1", Rights(), config.Gate())
+    transport, pong = Mock(spec=asyncio.Transport), down.Pong(seq=1, t=2.0, clock_us=3, nonce=4)
+    transport.get_write_buffer_size.return_value = 1
+    redundant_link.answer(transport, session, pong)
+    assert not transport.write.called and not session.fresh.sent_us(4)
+    transport.get_write_buffer_size.return_value = 0
+    redundant_link.answer(transport, session, pong)
+    assert transport.write.called and session.fresh.sent_us(4) == 3
 
 
 async def test_strangers_do_not_displace_the_drivers_copies(page: Page) -> None:

@@ -76,21 +76,24 @@ test('second connection opens once, only for the driver when packets are lost', 
   assert.deepEqual(JSON.parse(socket.said[0]), {kind: 'hello', v: 1, client: 'client-me', name: 'Ann'});
 });
 
-test('second connection carries wishes and pictures, but drops wishes if its buffer fills', () => {
-  const {copies, arrived, state} = page();
-  copies.wish('early');
+test('second connection carries wishes, pictures and pongs, but drops wishes if its buffer fills', () => {
+  const {copies, link, arrived, state} = page();
+  const texts = /** @type {string[]} */ ([]);
+  Object.assign(link, {receiveCopy: (/** @type {string} */ text) => texts.push(text)});
+  copies.repeat('early');
   state(0.03, 0);
   const [socket] = FakeSocket.made;
-  copies.wish('early');
+  copies.repeat('early');
   socket.opens();
-  copies.wish('one');
+  copies.repeat('one');
   socket.bufferedAmount = 5000;
-  copies.wish('two');
+  copies.repeat('two');
   assert.deepEqual(socket.said.slice(1), ['one']);
   const frame = new ArrayBuffer(20);
   socket.onmessage({data: frame});
   socket.onmessage({data: 'text'});
   assert.deepEqual(arrived, [[frame, 1]]);
+  assert.deepEqual(texts, ['text']);
 });
 
 test('second connection ends with the wheel, or after a long time without loss', () => {

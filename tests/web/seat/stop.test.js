@@ -168,6 +168,34 @@ test('wish returns the nonce of the newest message of the car on this socket', a
   assert.equal(link.seen.nonce, 53, 'a car that started again counts from 0');
 });
 
+test('pong of the second connection gives a nonce and a round trip, but does not confirm a STOP', () => {
+  const repeated = /** @type {string[]} */ ([]);
+  Object.assign(link, {redundant: {
+    repeat: (/** @type {string} */ text) => repeated.push(text), close: () => undefined,
+  }});
+  drive().pongs();
+  pass(100);
+  link.stop();
+  pass(100);
+  const pings = repeated.map((text) => JSON.parse(text)).filter(({kind}) => kind === 'ping');
+  assert.deepEqual(drive().sent.map((text) => JSON.parse(text)).filter(({kind}) => kind === 'ping'), pings);
+  const [early, late] = pings.slice(-2).map(({seq, t}, number) => (
+    {kind: 'pong', seq, t, clock_us: JSON.parse(state).clock_us + 1 + number, nonce: 60 + number}));
+  nowMs += 40;
+  link.receiveCopy(JSON.stringify(late));
+  assert.equal(link.seen.nonce, 61);
+  assert.equal(link.trips.ms(nowMs), 20, 'median of 0 and 40 ms');
+  link.receiveCopy(JSON.stringify(early));
+  link.receiveCopy(JSON.stringify(late));
+  link.receiveCopy('{"kind":"closing"');
+  assert.equal(link.seen.nonce, 61, 'an older one changes nothing');
+  assert.equal(link.trips.tookMs.length, 2);
+  assert.ok(link.pushedStop.waiting, 'its socket has not answered');
+  drive().pongs();
+  assert.ok(!link.pushedStop.waiting);
+  assert.equal(link.trips.tookMs.length, 2, 'each ping counts once');
+});
+
 test('link: arriving pictures continue while /ws/drive reconnects', async () => {
   const [old, pictures] = [drive(), newest('/ws/video')];
   pictures.opens();

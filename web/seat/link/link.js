@@ -45,7 +45,7 @@ export class Link {
     this.redundant = null;
     /** @type {Map<number, AbortController>} */
     this.probes = new Map();
-    this.pingSeq = 0;
+    this.pingSeq = this.pongSeq = 0;
     /** Most pictures a second that this device can show; 0: all. */
     this.fpsMost = 0;
     /** For our pictures; unlike `client` it stands in a URL. */
@@ -113,7 +113,7 @@ export class Link {
     if (moves && this.drive.bufferedAmount > STUCK_BYTES) return false;
     const text = encode(message);
     this.drive.send(text);
-    if (message.kind === 'drive') this.redundant?.wish(text);
+    if (message.kind === 'drive' || message.kind === 'ping') this.redundant?.repeat(text);
     return true;
   }
 
@@ -287,18 +287,38 @@ export class Link {
       this.videoId = message.video;
       if (this.timers.length > 0) this.openVideo();
     }
-    if (message.kind === 'pong' || message.kind === 'state') {
-      const {clock_us: clockUs, nonce} = message;
-      if (clockUs >= this.seen.clockUs) this.seen = {clockUs, nonce};
+    if (message.kind === 'state') {
+      this.see(message);
+      this.redundant?.state(message, nowMs);
     }
-    if (message.kind === 'state') this.redundant?.state(message, nowMs);
     if (message.kind === 'pong') {
-      this.clock.add(message.t, nowMs, message.clock_us);
-      this.trips.answered(message.t, nowMs);
+      this.answered(message, nowMs);
+      // A STOP goes by this socket alone: the other one's pongs do not show that it arrived.
       this.pushedStop.answered(message.seq);
       this.policy.measured(nowMs - message.t, nowMs);
     }
     this.on.message(message);
+  }
+
+  /** A text came by /ws/copies. @param {string} text */
+  receiveCopy(text) {
+    const message = readOrNull(text);
+    if (this.up && message?.kind === 'pong') this.answered(message, performance.now());
+  }
+
+  /** A pong came, by either socket: only the first of its number, or of later ones, is measured.
+   * @param {import('../../lib/types.js').Pong} pong @param {number} nowMs */
+  answered(pong, nowMs) {
+    this.see(pong);
+    if (pong.seq <= this.pongSeq) return;
+    this.pongSeq = pong.seq;
+    this.clock.add(pong.t, nowMs, pong.clock_us);
+    this.trips.answered(pong.t, nowMs);
+  }
+
+  /** @param {{clock_us: number, nonce: number}} message */
+  see({clock_us: clockUs, nonce}) {
+    if (clockUs >= this.seen.clockUs) this.seen = {clockUs, nonce};
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * /ws/copies: a second connection while the link of the page at the wheel loses packets. Each
- * wish and picture travels on both; the first copy counts. It is open only while it helps,
+ * wish, ping and picture travels on both; the first copy counts. It is open only while it helps,
  * and is optional.
  */
 
@@ -53,9 +53,9 @@ export class RedundantLink {
       if (this.socket === socket) this.merge.both = true;
     };
     socket.onmessage = (event) => {
-      if (this.socket === socket && event.data instanceof ArrayBuffer) {
-        this.link.arrived(event.data, 1);
-      }
+      if (this.socket !== socket) return;
+      if (event.data instanceof ArrayBuffer) this.link.arrived(event.data, 1);
+      else this.link.receiveCopy(String(event.data));
     };
     socket.onclose = () => {
       if (this.socket !== socket) return;
@@ -64,8 +64,8 @@ export class RedundantLink {
     };
   }
 
-  /** Repeats a wish that was sent by /ws/drive. @param {string} text */
-  wish(text) {
+  /** Repeats a wish or ping that was sent by /ws/drive. @param {string} text */
+  repeat(text) {
     const {socket} = this;
     if (socket?.readyState === WebSocket.OPEN && socket.bufferedAmount <= STUCK_BYTES) {
       socket.send(text);
