@@ -20,6 +20,8 @@ from fpvcar.datasets import lerobot
 pytestmark = pytest.mark.e2e
 parquet: Any = importlib.import_module("pyarrow.parquet")
 DRIVES = 3
+WORKER_MS = 300_000
+"""Most time for a worker of the lowest priority on a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,7 @@ def test_ticked_drives_become_a_dataset_that_is_downloaded(
     codes = json.loads((bench.state / "codes.json").read_text())
     page.locator("#datasets-code").fill(codes["grown_up"])
     page.keyboard.press("Enter")
-    page.locator("#datasets-list a.button").wait_for()
+    page.locator("#datasets-list a.button").wait_for(timeout=WORKER_MS)
     assert "2 episodes" in page.locator("#datasets-list").inner_text()
     with page.expect_download() as download:
         page.locator("#datasets-list a.button").click()

@@ -97,7 +97,8 @@ async def one(client: Client) -> Any:
 
 
 async def until(client: Client, met: Callable[[Any], bool]) -> Any:
-    for _ in range(3000):
+    """Wait for a state. The worker has the lowest priority: a busy machine lets it wait long."""
+    for _ in range(15_000):
         dataset = await one(client)
         if met(dataset):
             return dataset

@@ -103,7 +103,7 @@ async def test_recordings_of_two_cars_become_one_dataset(
     async with ask(page) as client:
         request = {"name": "both", "kind": "donkey", "drives": [drive]}
         assert (await client.post("/api/datasets", json=request)).status == 201
-        for _ in range(1500):
+        for _ in range(15_000):  # the worker has the lowest priority
             listed = await (await client.get("/api/datasets")).json()
             (dataset,) = listed["datasets"]
             if dataset["state"] != "working":
