@@ -47,7 +47,7 @@ def test_measure_saves_figures_and_leaves_no_file(
     said = capsys.readouterr().out
     assert f"{folder}: takes 5 s" in said and "latency" in said
     (measured,) = measure.load(state)
-    assert measured.folder == str(folder) and 0.0 < measured.latency_s < 1.0
+    assert measured.folder == str(folder) and measured.latency_s > 0.0
     assert min(measured.read, measured.write, measured.append, measured.random) > 1000.0
     assert list(folder.iterdir()) == []
 
