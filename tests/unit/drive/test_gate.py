@@ -310,9 +310,9 @@ class TestFreshness:
         fresh.sent(8, us(100.0))
         assert fresh.accept(2, 0.0, 8, 100.0) is None
 
-    def test_newest_128_nonces_count(self) -> None:
+    def test_newest_256_nonces_count(self) -> None:
         fresh = Freshness(0.15, 0.4)
-        for nonce in range(1, 130):
+        for nonce in range(1, 258):
             fresh.sent(nonce, us(100.0))
         assert fresh.accept(1, 0.0, 1, 100.0) == "late"
         assert fresh.accept(2, 0.0, 2, 100.0) is None
