@@ -62,7 +62,6 @@ PWM_DEVICES = ("2020c000.pwm", "3f20c000.pwm", "fe20c000.pwm", "1f00098000.pwm")
 (raspberrypi/linux, issue 6818), and other chips belong to a fan or to audio."""
 PWM_CHANNELS = {12: (0, 0), 13: (1, 1), 18: (0, 2), 19: (1, 3)}
 """GPIO -> its channel of a chip with two channels (BCM2835), or more (RP1)."""
-
 GPFSEL = 0x00 // 4
 """Function select: three bits per pin, ten pins per register; 0 is an input."""
 GPPUD, GPPUDCLK, GPPUD_DOWN = 0x94 // 4, 0x98 // 4, 1
