@@ -46,7 +46,7 @@ EMULATED = {
     "devices/test_guardian.py": PROCESSES,
     f"{COPIES}::test_copies_are_only_for_the_page_at_the_wheel": TCP_INFO,
     f"{COPIES}::test_copies_end_with_their_video_socket": TCP_INFO,
-    f"{COPIES}::test_copies_take_only_wishes_at_a_limited_rate": TCP_INFO,
+    f"{COPIES}::test_copies_take_only_wishes_and_pings_at_a_limited_rate": TCP_INFO,
     f"{COPIES}::test_strangers_do_not_displace_the_drivers_copies": TCP_INFO,
     f"{COPIES}::test_units_go_by_both_sockets_and_wishes_by_either": TCP_INFO,
     f"{COPIES}::test_copies_after_another_page_takes_the_wheel_are_closed": TCP_INFO,
