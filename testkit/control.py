@@ -32,7 +32,7 @@ class PlayedWheels(NamedTuple):
     """Link to the wheels, played by a test."""
 
     send: Callable[[tuple[float, ...], int], bool] = lambda duties, now_ns: True
-    read_answers: Callable[[], None] = lambda: None
+    read_answers: Callable[..., None] = lambda to_end=False: None
     aim: Callable[[tuple[float, ...]], None] = lambda angles: None
     servo_state: Callable[[], State] = lambda: "ok"
 

@@ -103,8 +103,8 @@ class Wheels(Protocol):
     def servo_state(self) -> State:
         """Return the state of these servos."""
 
-    def read_answers(self) -> None:
-        """Read the pending answers, and pass each to `Control.wheels_answer`."""
+    def read_answers(self, to_end: bool = False, /) -> None:
+        """Read pending answers to the newest setpoint's, or to the end, for `wheels_answer`."""
 
 
 class Control:
@@ -153,7 +153,7 @@ class Control:
         self._applied_once = False
         self._slew = mixing.Slew()
         self._stepped_ns, self._tick_s = 0, 0.0
-        self._timer = Timer(self.tick)
+        self._timer, self.read_wheels = Timer(self.tick), wheels.read_answers
 
     def _use(self, profile: Profile) -> None:
         self._profile, self._guard = profile, Guard(profile.guard)

@@ -123,6 +123,7 @@ class ServoAims:
 
     def step(self) -> float:
         """Move the servos by now; return the time to the next step in s."""
+        self._control.read_wheels(True)  # a stop by `wheels` comes before the next angles
         now_s, latches = self._clock_s(), self._control.decision.latches
         hold = latches.hold
         held = hold is not None

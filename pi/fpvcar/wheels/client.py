@@ -131,20 +131,21 @@ class WheelsClient:
         self._servos = "ok"
         await self._ended
 
-    def read_answers(self) -> None:
+    def read_answers(self, to_end: bool = False) -> None:
         """Read the pending answers; senders call this for each setpoint.
 
         The loop does not wake for each answer. Packets after the answer to the newest setpoint wait
         for the next call: another recv() that finds the socket empty would cost as much as all the
         answers. This delays no stop: `wheels` stops the motors before it sends the answer, and then
-        refuses motion until it has had a zero. An error here ends `_serve`.
+        refuses motion until it has had a zero. Servos turn at once, so their owner reads `to_end`.
+        An error here ends `_serve`.
         """
         connection, ended, control = self._socket, self._ended, self._control
         if connection is None or ended is None or ended.done() or control is None:
             return
         try:
             for _ in range(ANSWERS_MOST):
-                if self._take(connection.recv(PACKET_MAX), control):
+                if self._take(connection.recv(PACKET_MAX), control) and not to_end:
                     break
         except BlockingIOError:
             pass

@@ -195,6 +195,23 @@ def test_stop_by_wheels_is_followed_at_once(car: AimedCar, cause: Cause) -> None
     assert car.angles == (40.0, 0.0)
 
 
+def test_stop_of_a_pause_is_followed_before_the_motion_goes_on(car: AimedCar) -> None:
+    """After a hang of `run` the stop by `wheels` is still unread when the servos' time comes."""
+
+    def read(to_end: bool = False) -> None:
+        if to_end:
+            car.control.wheels_answer(Answer(Status.STOPPED, WheelsReason.DEADLINE, 1, 0))
+
+    car.look(car.driver, to={"pan": 40.0, "tilt": 20.0})
+    car.wait(0.2)
+    assert 0.0 < car.angles[1] < 20.0
+    pan = car.angles[0]
+    car.now_s += 3.0
+    car.control.read_wheels = read
+    car.aims.step()
+    assert car.angles == (pan, 0.0)
+
+
 def test_fault_of_the_pulses_is_in_the_state_and_leaves_the_car_driving(car: AimedCar) -> None:
     assert car.aims.faults() == () and car.aims.state().state == "ok"
     fault = Text("servo_fault", "servo {name}: {reason}", name="pan", reason="no chip")

@@ -174,6 +174,11 @@ async def test_answers_behind_the_newest_are_heard_next(
     wheels.answer(3, Status.REFUSED)
     client.read_answers()
     assert [one.status for one in observed.answers[2:]] == [Status.STOPPED, Status.REFUSED]
+    client.send((0.25, 0.0), time.monotonic_ns())
+    wheels.answer(4)
+    wheels.answer(4, Status.STOPPED)
+    client.read_answers(True)
+    assert [one.status for one in observed.answers[4:]] == [Status.APPLIED, Status.STOPPED]
 
 
 async def test_car_at_rest_has_a_longer_lease(client: WheelsClient, wheels: Wheels) -> None:
