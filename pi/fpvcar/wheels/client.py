@@ -137,8 +137,8 @@ class WheelsClient:
         The loop does not wake for each answer. Packets after the answer to the newest setpoint wait
         for the next call: another recv() that finds the socket empty would cost as much as all the
         answers. This delays no stop: `wheels` stops the motors before it sends the answer, and then
-        refuses motion until it has had a zero. Servos turn at once, so their owner reads `to_end`.
-        An error here ends `_serve`.
+        refuses motion until it has had a zero. `to_end` reads those packets, too: a servo obeys its
+        next angle, so the stop must come first. An error here ends `_serve`.
         """
         connection, ended, control = self._socket, self._ended, self._control
         if connection is None or ended is None or ended.done() or control is None:
