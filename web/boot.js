@@ -14,6 +14,15 @@ addEventListener('error', function lost({target}) {
 /** The browser's install prompt; app.js offers it later. */
 addEventListener('beforeinstallprompt', (event) => Object.assign(window, {installing: event}));
 
+/** Pushes of buttons that come before the module that listens to them, each once. @type {Set<HTMLElement>} */
+const early = new Set();
+/** @param {Event} event */
+const remember = ({target}) => {
+  const pushed = target instanceof Element ? target.closest('button') : null;
+  if (pushed) early.add(pushed);
+};
+addEventListener('click', remember);
+
 /** Chooses the language of a page that has words in lang/, and starts it behind them. */
 {
   const {part} = /** @type {HTMLScriptElement} */ (document.currentScript).dataset;
@@ -35,7 +44,12 @@ addEventListener('beforeinstallprompt', (event) => Object.assign(window, {instal
     Promise.all(texts).then(async (words) => {
       Object.assign(window, {words});
       await whole;
-      document.head.appendChild(Object.assign(document.createElement('script'), {type: 'module', src: `${part}/main.js`}));
+      const script = Object.assign(document.createElement('script'), {type: 'module', src: `${part}/main.js`});
+      script.addEventListener('load', () => {
+        removeEventListener('click', remember);
+        for (const pushed of early) pushed.click();
+      });
+      document.head.appendChild(script);
     }, () => setTimeout(reload, 1000));
   }
 }

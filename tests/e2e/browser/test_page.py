@@ -91,6 +91,24 @@ def test_menu_whose_module_is_late_opens_with_first_push(page: Page, bench: Runn
     typing_and_closing_stop_nothing(page)
 
 
+@pytest.mark.parametrize("late", ["lang/en/seat.json", "seat/main.js"])
+def test_pushes_before_the_page_has_its_module_count(
+    page: Page, bench: RunningBench, late: str
+) -> None:
+    """STOP and the menu are shown seconds before the module that listens to them, over a slow
+    link."""
+    held: list[Route] = []
+    page.route(f"**/{late}", lambda one: held.append(one))
+    with page.expect_request(f"**/{late}"):
+        page.goto(bench.url, wait_until="commit")
+    for name in ("#gear", "#stop"):
+        page.locator(name).click()
+    assert page.evaluate("window.fpvcar") is None
+    held[0].continue_()
+    page.locator("#menu").wait_for(state="visible")
+    until(page, "window.fpvcar.state?.stop?.cause.startsWith('estop')")
+
+
 def typing_and_closing_stop_nothing(page: Page) -> None:
     """Esc closes one panel at a time, with the keys' panel open. A name may have a space and any
     letter. The same keys act once no text field has the focus."""
