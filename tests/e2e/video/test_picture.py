@@ -8,7 +8,16 @@ from pathlib import Path
 import msgspec
 import pytest
 from playwright.sync_api import Page
-from testkit.browsers.seat import at_the_wheel, go_on, grown_up, open_menu, probe, until, violations
+from testkit.browsers.seat import (
+    at_the_wheel,
+    go_on,
+    grown_up,
+    holds,
+    open_menu,
+    stands,
+    until,
+    violations,
+)
 from testkit.driver import open_socket
 from testkit.harness import FEW, STRIP, RunningBench, wait_for
 
@@ -106,18 +115,17 @@ def test_second_camera_is_swapped_by_a_key_and_stops_the_car_when_it_hangs(
     until(page, "window.fpvcar.video.size[0] === 322 && window.fpvcar.video.ageMs < 400")
     assert page.locator(".windscreen").get_attribute("data-camera") == "rear"
     until(page, "window.fpvcar.state.camera === 'ok'")
-    page.keyboard.down("w")
-    until(page, "window.fpvcar.state.throttle > 0")
-    (pid,) = rear_pids(bench)
-    os.kill(pid, signal.SIGSTOP)
-    until(page, "window.fpvcar.state.stop && window.fpvcar.video.ageMs > 400")
-    assert probe(page, "state.throttle") == 0
-    page.keyboard.up("w")
-    small.click()
-    until(page, "window.fpvcar.video.size[0] !== 322 && window.fpvcar.video.ageMs < 400")
-    go_on(page)
-    page.keyboard.down("w")
-    until(page, "window.fpvcar.state.throttle > 0")
-    page.keyboard.up("w")
+    with bench.watch() as watch:
+        holds(page, watch, "w")
+        (pid,) = rear_pids(bench)
+        os.kill(pid, signal.SIGSTOP)
+        until(page, "window.fpvcar.state.stop && window.fpvcar.video.ageMs > 400")
+        stands(watch)
+        page.keyboard.up("w")
+        small.click()
+        until(page, "window.fpvcar.video.size[0] !== 322 && window.fpvcar.video.ageMs < 400")
+        go_on(page)
+        holds(page, watch, "w")
+        page.keyboard.up("w")
     page.close()
     wait_for(lambda: not rear_pids(bench), "the last viewer has left", 20.0)
