@@ -22,6 +22,7 @@ from testkit.recordings import CODES, no_devices, routes_of
 
 from fpvcar.access.codes import CodeCheck
 from fpvcar.access.rights import DeviceRights, RecordingRights
+from fpvcar.datasets import jobs
 from fpvcar.datasets.api import DATASETS, DatasetsApi
 from fpvcar.recordings import messages
 
@@ -77,6 +78,12 @@ def setup(tmp_path: Path) -> Setup:
     for number in range(DRIVES):
         datasets.drive(card, number, seconds=3.0)
     return Setup(card)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the process the usual priority: at the lowest, other tests delay it by minutes."""
+    monkeypatch.setattr(jobs, "NICEST", 0)
 
 
 def asked(setup: Setup, **more: Any) -> dict[str, Any]:
@@ -135,6 +142,7 @@ def in_folder(out: Path, name: str) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("kind", ["lerobot", "donkey"])
 async def test_download_is_the_dataset_of_the_command_line(
     setup: Setup, tmp_path: Path, command: Command, kind: str
@@ -143,8 +151,6 @@ async def test_download_is_the_dataset_of_the_command_line(
         await begun(client, setup, kind=kind, width=80, height=64, fps=10)
         setup.driven = True  # the process stays until it is looked at
         await until(client, lambda it: it["state"] == "waiting")
-        assert os.getpriority(os.PRIO_PROCESS, setup.pid) == 19
-        assert Path(f"/proc/{setup.pid}/oom_score_adj").read_text() == "1000\n"
         setup.driven = False
         dataset = await ended(client)
         assert dataset["state"] == "ready" and dataset["missing"] == [], dataset
@@ -163,6 +169,7 @@ async def test_download_is_the_dataset_of_the_command_line(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick")
 async def test_killed_process_leaves_a_part_that_is_resumed(
     setup: Setup, tmp_path: Path, command: Command
 ) -> None:
@@ -188,6 +195,7 @@ async def test_killed_process_leaves_a_part_that_is_resumed(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick")
 async def test_process_waits_during_a_drive(setup: Setup) -> None:
     async with setup.client() as client:
         setup.driven = True
@@ -207,6 +215,7 @@ async def test_process_waits_during_a_drive(setup: Setup) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick")
 async def test_cancelled_dataset_is_kept_and_can_be_removed(setup: Setup) -> None:
     async with setup.client() as client:
         await begun(client, setup, copy=False)
@@ -231,6 +240,8 @@ async def test_end_of_the_car_ends_the_process(setup: Setup) -> None:
         await begun(client, setup, copy=False)
         await until(client, lambda it: it["done"] > 0)
         pid = setup.pid
+        assert os.getpriority(os.PRIO_PROCESS, pid) == 19
+        assert Path(f"/proc/{pid}/oom_score_adj").read_text() == "1000\n"
     assert not Path(f"/proc/{pid}").exists()
     assert not (setup.card / "datasets/laps").exists()
 

@@ -13,6 +13,7 @@ from testkit.mcaps import McapFile
 from testkit.recordings import NAME, drive_messages
 
 from fpvcar.access.rights import RecordingRights
+from fpvcar.datasets import jobs
 from fpvcar.library.drive_repository import DriveBusy
 from fpvcar.library.drives import DriveFilter
 from fpvcar.runtime.texts import VERBATIM
@@ -99,11 +100,12 @@ async def test_recordings_of_two_cars_become_one_dataset(
 ) -> None:
     page._state = tmp_path / "state"
     monkeypatch.setattr(RecordingRights, "let_grown_up", lambda *_: None)
+    monkeypatch.setattr(jobs, "NICEST", 0)  # other tests would delay it by minutes
     drive = {"files": [NAME, OTHER], "from_ms": 0.0, "to_ms": 1e15}
     async with ask(page) as client:
         request = {"name": "both", "kind": "donkey", "drives": [drive]}
         assert (await client.post("/api/datasets", json=request)).status == 201
-        for _ in range(15_000):  # the worker has the lowest priority
+        for _ in range(15_000):
             listed = await (await client.get("/api/datasets")).json()
             (dataset,) = listed["datasets"]
             if dataset["state"] != "working":
