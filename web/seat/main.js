@@ -217,8 +217,13 @@ controls.releases.push(
 );
 controls.beats.push(() => (keyboard.busy ? keyboard.sendWish() : undefined));
 keyboard.listen(window);
-button('stop').addEventListener('pointerdown', stop);
-button('stop').addEventListener('click', (event) => (event.detail === 0 ? stop() : undefined));
+/** Whether a finger was seen on STOP: one may lie there since before this module. */
+let touched = false;
+button('stop').addEventListener('pointerdown', () => {
+  touched = true;
+  stop();
+});
+button('stop').addEventListener('click', ({detail}) => (detail === 0 || !touched ? stop() : undefined));
 button('wheel').addEventListener('click', () => page.pushWheel());
 button('lights').addEventListener('click', lights);
 for (const [id, tab] of [['gear', ''], ['link-chip', 'tab-picture']]) {

@@ -107,6 +107,20 @@ def test_pushes_before_the_page_has_its_module_count(
     until(page, "window.fpvcar.state?.stop?.cause.startsWith('estop')")
 
 
+def test_finger_on_stop_since_before_the_module_stops(page: Page, bench: RunningBench) -> None:
+    held: list[Route] = []
+    page.route("**/seat/main.js", lambda one: held.append(one))
+    with page.expect_request("**/seat/main.js"):
+        page.goto(bench.url, wait_until="commit")
+    page.locator("#stop").hover()
+    page.mouse.down()
+    held[0].continue_()
+    until(page, "window.fpvcar?.state?.role")
+    assert not stopped(page)
+    page.mouse.up()
+    until(page, "window.fpvcar.state.stop?.cause.startsWith('estop')")
+
+
 def typing_and_closing_stop_nothing(page: Page) -> None:
     """Esc closes one panel at a time, with the keys' panel open. A name may have a space and any
     letter. The same keys act once no text field has the focus."""
