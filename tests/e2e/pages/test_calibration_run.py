@@ -6,8 +6,8 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Page
 from testkit.browsers.panels import NEWS, begun, calibrating, held, one, phase
-from testkit.browsers.seat import go_on, grown_up, open_menu, until
-from testkit.harness import GUARD, RunningBench, wait_for
+from testkit.browsers.seat import go_on, grown_up, open_menu, stands, until
+from testkit.harness import GUARD, RunningBench
 
 from tests.e2e.pages.test_calibration_page import LONG_S, OVERFLOW, SAYS, broken, carried
 from tests.e2e.pages.test_calibration_page import OPTIONS as PLAIN
@@ -133,7 +133,7 @@ def test_keys_alone_begin_a_step_and_move_the_motor_only_while_enter_is_held(
             with suppress(AssertionError):
                 until(page, f"{SAYS}.startsWith('The motor turns')", 4.0)
             page.keyboard.up("Enter")
-            wait_for(lambda: not watch.now.driving, "it turns on", 1.0)
+            stands(watch)
             if phase(page) == "asks":
                 break
     assert any(sample.driving for sample in watch.samples), "Enter moves nothing"

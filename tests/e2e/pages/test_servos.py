@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
-from testkit.browsers.seat import GAMEPAD, at_the_wheel, go_on, grown_up, open_menu, opened, until
+from testkit.browsers.seat import (
+    GAMEPAD,
+    at_the_wheel,
+    drives,
+    go_on,
+    grown_up,
+    open_menu,
+    opened,
+    until,
+)
 from testkit.driver import Driver, free, sit_down, stand_up
 from testkit.harness import RunningBench, started, wait_for
 
@@ -71,10 +80,17 @@ def page(bench: RunningBench, browser: Browser) -> Page:
     return page
 
 
-def held(page: Page, key: str, bench: RunningBench, axis: int, beyond: float) -> None:
-    """Hold a key until an axis is beyond an angle; the page then lets go."""
-    page.keyboard.down(key)
-    wait_for(lambda: angles(bench)[axis] * beyond > beyond * beyond, f"{key} turns nothing")
+def held(
+    page: Page, key: str, bench: RunningBench, axis: int, beyond: float, driver: Page | None = None
+) -> None:
+    """Hold a key until an axis is beyond an angle; a stop ends a motion, so it tries again."""
+    drives(
+        driver or page,
+        lambda: angles(bench)[axis] * beyond > beyond * beyond,
+        lambda: page.keyboard.down(key),
+        lambda: page.keyboard.up(key),
+        key,
+    )
     page.keyboard.up(key)
 
 
@@ -149,7 +165,7 @@ def test_viewer_turns_it_once_a_grown_up_allows_it(
     page.locator("#tab-car").click()
     page.locator("#let-look").check()
     until(viewer, "document.getElementById('look').getAttribute('aria-disabled') === 'false'")
-    held(viewer, "j", bench, 0, 20.0)
+    held(viewer, "j", bench, 0, 20.0, page)
     page.locator("#let-look").uncheck()
     until(viewer, "document.getElementById('look').getAttribute('aria-disabled') === 'true'")
 
@@ -256,14 +272,14 @@ def test_fault_of_a_chip_is_shown_and_the_car_drives(tmp_path: Path, browser: Br
         assert "PCA9685" in json.loads(fetched(bench, "api/status"))["servos"]
         assert "servos: PCA9685" in fetched(bench, "healthz")
 
-        def drives() -> bool:
+        def moves() -> bool:
             page.keyboard.up("ArrowUp")
             page.wait_for_timeout(200)
             page.keyboard.down("ArrowUp")
             page.wait_for_timeout(500)
             return any(bench.soc.pin[gpio].duty() for gpio in bench.pins)
 
-        wait_for(drives, "it stands")
+        wait_for(moves, "it stands")
         page.keyboard.up("ArrowUp")
         open_menu(page, "car")
         assert "PCA9685" in page.locator("#menu").inner_text()
