@@ -153,6 +153,7 @@ class Listener:
         """Disconnect; the broker keeps the session."""
         self.client.disconnect()
         self.client.loop_stop()
+        self.client.reinitialise()  # closes two sockets that loop_stop leaves open
 
     def _subscribe(self, *_: Any) -> None:
         options = SubscribeOptions(qos=1, retainAsPublished=True)
