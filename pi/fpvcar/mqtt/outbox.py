@@ -32,6 +32,8 @@ class Outbox:
         self._most = most
         try:
             self._file = _opened(path)
+        except sqlite3.OperationalError:  # say, the disk is full: the file is whole
+            raise
         except sqlite3.DatabaseError as fault:
             log.error("%s: %s: replaced by an empty one; its events are lost", path, fault)
             for part in path.parent.glob(f"{path.name}*"):
@@ -81,7 +83,11 @@ class Outbox:
 
 def _opened(path: Path) -> sqlite3.Connection:
     file = sqlite3.connect(path)
-    file.execute("PRAGMA journal_mode = WAL")
-    file.execute("PRAGMA synchronous = NORMAL")
-    file.executescript(SCHEMA)
+    try:
+        file.execute("PRAGMA journal_mode = WAL")
+        file.execute("PRAGMA synchronous = NORMAL")
+        file.executescript(SCHEMA)
+    except sqlite3.Error:
+        file.close()
+        raise
     return file

@@ -1,6 +1,8 @@
 """Outbox: events survive the station, and are bounded."""
 
 import sqlite3
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,21 @@ def test_damaged_file_is_replaced(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     (tmp_path / FILE).write_bytes(b"no database" * 100)
     outbox = Outbox(tmp_path / FILE)
     assert outbox.memory("a") is None and "replaced by an empty one" in caplog.text
+    outbox.close()
+
+
+def test_locked_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outbox = Outbox(tmp_path / FILE)
+    outbox.add("a", MEMORY, events(1))
+    outbox.close()
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, timeout=0.0))
+    with closing(sqlite3.connect(tmp_path / FILE)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            Outbox(tmp_path / FILE)
+    outbox = Outbox(tmp_path / FILE)
+    assert len(outbox.events("a", 9)) == 1
     outbox.close()
 
 
