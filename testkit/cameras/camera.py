@@ -4,6 +4,7 @@ import os
 import select
 import subprocess
 import sys
+from collections.abc import Callable
 
 import av
 import numpy as np
@@ -49,6 +50,16 @@ class Camera:
     def record(self) -> Record:
         length, key, captured = parse_record_header(self._read(16))
         return Record(key, captured, self._read(length))
+
+    def wait_gaps(self, holds: Callable[[int], bool], count: int = 4) -> None:
+        """Read until `holds` is true of `count` intervals of capture (µs) in a row, for 100 records
+        at most: after a stall of the test many old ones wait in the pipe."""
+        times = [self.record().capture_us]
+        gaps: list[int] = []
+        while len(gaps) < count or not all(map(holds, gaps[-count:])):
+            assert len(gaps) < 100, f"no {count} such intervals in a row: {gaps}"
+            times.append(self.record().capture_us)
+            gaps.append(times[-1] - times[-2])
 
     def said(self) -> str:
         assert self.process.stderr

@@ -95,11 +95,16 @@ def test_less_bitrate_makes_smaller_units(cameras: list[Camera], board: str) -> 
     camera, codec = pi(cameras, board, "--bitrate=4000000"), decoder()
     before = [camera.record() for _ in range(20)]
     camera.ask(f"bitrate {picamera.FIRMWARE_LEAST}")
-    for record in before + [camera.record() for _ in range(20)]:
+    for record in before:
         decode(codec, record.unit)
-    after = [camera.record() for _ in range(20)]
-    sizes = [sorted(len(one.unit) for one in part)[10] for part in (before, after)]
-    assert sizes[1] < sizes[0] / 2
+    for _ in range(5):  # old ones may wait in the pipe
+        after = [camera.record() for _ in range(20)]
+        for record in after:
+            decode(codec, record.unit)
+        sizes = [sorted(len(one.unit) for one in part)[10] for part in (before, after)]
+        if sizes[1] < sizes[0] / 2:
+            return
+    raise AssertionError(f"no smaller: {sizes}")
 
 
 @BOARDS
@@ -108,11 +113,9 @@ def test_rate_is_lowered_while_the_camera_runs(cameras: list[Camera], board: str
     camera.record()
     camera.ask("fps 5")
     camera.ask("look sport 0.5 0")
-    times = [camera.record().capture_us for _ in range(9)][5:]
-    assert min(b - a for a, b in zip(times, times[1:], strict=False)) > 160_000
+    camera.wait_gaps(lambda gap_us: gap_us > 160_000)
     camera.ask("fps 120")
-    times = [camera.record().capture_us for _ in range(9)][5:]
-    assert min(b - a for a, b in zip(times, times[1:], strict=False)) < 100_000
+    camera.wait_gaps(lambda gap_us: gap_us < 100_000)
 
 
 @pytest.mark.slow
@@ -122,12 +125,12 @@ def test_look_changes_while_the_camera_runs(cameras: list[Camera], board: str) -
     for _ in range(5):
         decode(codec, camera.record().unit)
     camera.ask("look sport 0.5 1")
-    records = [camera.record() for _ in range(20)]
-    picture = [luma(decode(codec, record.unit)) for record in records][-1]
-    assert middle(picture) > LEVEL + 50
-    slow_us = records[-1].capture_us - records[-2].capture_us
-    assert slow_us > 80_000, "at night it exposes longer"
-    assert sum(record.key for record in records[8:]) >= 1, "a key frame each second"
+    level, pictures = 0.0, 0
+    while level <= LEVEL + 50:
+        assert pictures < 100, f"as dark as before: {level}"
+        level, pictures = middle(luma(decode(codec, camera.record().unit))), pictures + 1
+    camera.wait_gaps(lambda gap_us: gap_us > 80_000)  # at night it exposes longer
+    assert any(camera.record().key for _ in range(12)), "a key frame each second"
 
 
 @BOARDS

@@ -51,20 +51,18 @@ def test_brightness_changes_while_the_camera_runs(cameras: list[Camera], control
     assert middle(seen(camera)) < LEVEL - 10
     camera.ask("look normal 0.5 0")
     camera.ask("key")
-    while not camera.record().key:
-        pass
-    camera.ask("key")
-    while not (record := camera.record()).key:
-        pass
-    assert middle(luma(decode(decoder(), record.unit))) > LEVEL + 30
+    for _ in range(100):
+        record = camera.record()
+        if record.key and middle(luma(decode(decoder(), record.unit))) > LEVEL + 30:
+            return
+    raise AssertionError("as dark as before")
 
 
 def test_fewer_frames_are_encoded_on_request(cameras: list[Camera]) -> None:
     camera = webcam(cameras, "--fps=20")
     camera.record()
     camera.ask("fps 5")
-    times = [camera.record().capture_us for _ in range(8)][3:]
-    assert min(b - a for a, b in zip(times, times[1:], strict=False)) > 120_000
+    camera.wait_gaps(lambda gap_us: gap_us > 120_000)
 
 
 def test_night_is_brighter(cameras: list[Camera]) -> None:
