@@ -1,11 +1,19 @@
 """Free TCP ports and numbers for tests and benchmarks, of which several processes run at the same
 time."""
 
+import atexit
 import os
 import socket
 
 _LOW, _HIGH = 20_000, 31_900  # below ephemeral ports, and pigpio takes at most 32000
 _reserved: list[socket.socket] = []
+
+
+@atexit.register
+def _release() -> None:
+    """Close the sockets; Python would warn of each."""
+    while _reserved:
+        _reserved.pop().close()
 
 
 def reserve(name: str) -> bool:
