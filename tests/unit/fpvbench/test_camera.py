@@ -100,7 +100,7 @@ def test_bitrate_changes_on_request(start: Start) -> None:
     for record in first:
         decode(codec, record.unit)
     strip.ask("bitrate 200000")
-    # key frames of the old rate may come first, when their two seconds are over
+    # Key frames of the old rate may come first.
     most, read = 200_000 / 8 * 0.3, 0
     while True:
         answer, read = strip.record(), read + 1
