@@ -163,7 +163,10 @@ async def _feed_broker(settings: Mqtt, cars: Cars, state: Path) -> None:
     try:
         bridge = Bridge(settings, cars, state)
     except sqlite3.Error as fault:
-        raise StationError(f"{state}: events cannot be saved for MQTT: {fault}") from None
+        raise StationError(
+            f"{state}: events cannot be saved for MQTT: {fault}: end another station with this "
+            "folder, or make room there"
+        ) from None
     await bridge.run()
 
 

@@ -144,7 +144,10 @@ async def run(settings: Mqtt, car: str, port: int, state: Path) -> None:
     try:
         outbox = Outbox(state / FILE)
     except sqlite3.Error as fault:
-        raise ConfigError(f"{state}: events cannot be saved: {fault}") from None
+        raise ConfigError(
+            f"{state}: events cannot be saved: {fault}: end another `fpvcar mqtt`, or make "
+            "room there"
+        ) from None
     publishing = asyncio.create_task(Publisher(settings, car, port, outbox).run())
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, publishing.cancel)
